@@ -1,0 +1,3 @@
+"""Learnable-time ODE-based collaborative filtering."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,155 @@
+"""Who touched what: rows of users and items, and the caller's ids for those rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ltocf.errors import DataError
+
+Rows = NDArray[np.int32]
+Id = str | int
+
+
+class IdMap:
+    """The caller's ids and our rows 0..n-1, in both directions. Ids are all strings or all integers."""
+
+    def __init__(self, ids: pl.Series | Sequence[Id]) -> None:
+        series = ids if isinstance(ids, pl.Series) else pl.Series("id", list(ids))
+        self.ids = series.rename("id").cast(pl.Int64 if series.dtype.is_integer() else pl.String)
+
+    @classmethod
+    def range(cls, n: int) -> IdMap:
+        return cls(pl.int_range(n, eager=True))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdMap) and self.ids.equals(other.ids)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def _row_of(self) -> dict[Id, int]:
+        return {id_: row for row, id_ in enumerate(self.ids.to_list())}
+
+    def find(self, ids: Iterable[Id]) -> Rows:
+        """The row of each id, -1 where it is unknown. '42' finds the integer id 42 and back."""
+        convert = _to_int if self.ids.dtype == pl.Int64 else str
+        return np.array([self._row_of.get(convert(id_), -1) for id_ in ids], dtype=np.int32)
+
+    def rows(self, ids: Iterable[Id], *, kind: str) -> Rows:
+        """The row of each id; an unknown one is a DataError that calls it a `kind`."""
+        ids = list(ids)
+        rows = self.find(ids)
+        if len(unknown := np.flatnonzero(rows < 0)):
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            raise DataError(f"unknown {kind} {ids[unknown[0]]!r}{more}: not in the training data")
+        return rows
+
+    def __getitem__(self, rows: NDArray[np.integer]) -> list[Id]:
+        return self.ids.gather(np.asarray(rows, dtype=np.int64)).to_list()
+
+
+def _to_int(id_: Id) -> int:
+    try:
+        return int(id_)
+    except ValueError:
+        return -1  # rows of integer ids are looked up by value, and _row_of may hold -1 only if given
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Distinct (user, item) pairs, sorted by user and then item: a CSR matrix of ones in disguise."""
+
+    users: Rows  # (n,)
+    items: Rows  # (n,)
+    user_ids: IdMap
+    item_ids: IdMap
+    timestamps: NDArray[np.int64] | None = None  # (n,) of the first time each pair was seen
+
+    @classmethod
+    def build(
+        cls,
+        users: NDArray[np.integer],
+        items: NDArray[np.integer],
+        user_ids: IdMap | int,
+        item_ids: IdMap | int,
+        timestamps: NDArray[np.int64] | None = None,
+    ) -> Interactions:
+        """Sort the pairs and merge duplicates, keeping each pair's first time."""
+        user_map = IdMap.range(user_ids) if isinstance(user_ids, int) else user_ids
+        item_map = IdMap.range(item_ids) if isinstance(item_ids, int) else item_ids
+        key = users.astype(np.int64) * max(len(item_map), 1) + items
+        order = np.argsort(key, kind="stable") if timestamps is None else np.lexsort((timestamps, key))
+        key = key[order]
+        first = np.concatenate([[True], key[1:] != key[:-1]]) if len(key) else np.empty(0, bool)
+        kept = order[first]
+        return cls(
+            users[kept].astype(np.int32),
+            items[kept].astype(np.int32),
+            user_map,
+            item_map,
+            None if timestamps is None else timestamps[kept],
+        )
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.item_ids)
+
+    @cached_property
+    def indptr(self) -> NDArray[np.int64]:
+        """User u's items are `items[indptr[u]:indptr[u + 1]]`, ascending. (n_users + 1,)"""
+        counts = np.bincount(self.users, minlength=self.n_users)
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    def items_of(self, user: int) -> Rows:
+        return self.items[self.indptr[user] : self.indptr[user + 1]]
+
+    @cached_property
+    def user_degrees(self) -> NDArray[np.int64]:
+        return np.diff(self.indptr)
+
+    @cached_property
+    def item_degrees(self) -> NDArray[np.int64]:
+        return np.bincount(self.items, minlength=self.n_items)
+
+    def select(self, mask: NDArray[np.bool_]) -> Interactions:
+        """The pairs where `mask` holds, with the same ids."""
+        timestamps = None if self.timestamps is None else self.timestamps[mask]
+        return Interactions(
+            self.users[mask], self.items[mask], self.user_ids, self.item_ids, timestamps
+        )
+
+    def union(self, other: Interactions) -> Interactions:
+        """The pairs of either, which must share their ids."""
+        both = self.timestamps is not None and other.timestamps is not None
+        return Interactions.build(
+            np.concatenate([self.users, other.users]),
+            np.concatenate([self.items, other.items]),
+            self.user_ids,
+            self.item_ids,
+            np.concatenate([self.timestamps, other.timestamps]) if both else None,  # type: ignore[list-item]
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes when any pair or the number of users or items does; names caches."""
+        digest = hashlib.sha256(f"{self.n_users} {self.n_items}".encode())
+        digest.update(np.ascontiguousarray(self.users).data)
+        digest.update(np.ascontiguousarray(self.items).data)
+        return digest.hexdigest()[:16]

@@ -1,0 +1,23 @@
+"""What a user can fix. Everything else that reaches the surface is a bug of ours.
+
+LtocfError
+    ConfigError      a setting: an unknown key, model or value
+    DataError        an input file, an id, a split
+    CheckpointError  a run directory that is damaged, foreign or in the way
+"""
+
+
+class LtocfError(Exception):
+    """One clear line: what was wrong, where, and what to do. The command line exits with 2."""
+
+
+class ConfigError(LtocfError):
+    pass
+
+
+class DataError(LtocfError):
+    pass
+
+
+class CheckpointError(LtocfError):
+    pass
