@@ -62,7 +62,9 @@ def _to_int(id_: Id) -> int:
     try:
         return int(id_)
     except ValueError:
-        return -1  # rows of integer ids are looked up by value, and _row_of may hold -1 only if given
+        return (
+            -1
+        )  # rows of integer ids are looked up by value, and _row_of may hold -1 only if given
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,9 @@ class Interactions:
         user_map = IdMap.range(user_ids) if isinstance(user_ids, int) else user_ids
         item_map = IdMap.range(item_ids) if isinstance(item_ids, int) else item_ids
         key = users.astype(np.int64) * max(len(item_map), 1) + items
-        order = np.argsort(key, kind="stable") if timestamps is None else np.lexsort((timestamps, key))
+        order = (
+            np.argsort(key, kind="stable") if timestamps is None else np.lexsort((timestamps, key))
+        )
         key = key[order]
         first = np.concatenate([[True], key[1:] != key[:-1]]) if len(key) else np.empty(0, bool)
         kept = order[first]

@@ -1,0 +1,152 @@
+"""Interactions -> batches of (user, item he has, items he has not), drawn by compiled code.
+
+Every draw is a hash of (seed, epoch, position, which draw), not the next number of a stream: the
+same for any number of threads, and an epoch can be drawn again without replaying those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numba import njit, prange
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ltocf.data.interactions import Interactions
+
+Scheme = Literal["interactions", "users"]
+
+
+class Batch(NamedTuple):
+    users: Tensor  # (batch,) int64
+    positives: Tensor  # (batch,) int64
+    negatives: Tensor  # (batch, n) int64
+
+
+class TripleBatches:
+    """One epoch. `scheme` "interactions" visits every pair once, in random order; "users" draws as
+    many pairs as there are, a user uniformly and then one of his items (LightGCN's sampling)."""
+
+    def __init__(
+        self,
+        interactions: Interactions,
+        *,
+        batch_size: int,
+        negatives: int,
+        seed: int,
+        epoch: int,
+        scheme: Scheme = "interactions",
+    ) -> None:
+        self.interactions, self.negatives, self.batch_size = interactions, negatives, batch_size
+        self.key = int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0])
+        self.scheme = scheme
+
+    def __len__(self) -> int:
+        return -(-len(self.interactions) // self.batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        pairs = self._pairs()
+        for start in range(0, len(pairs), self.batch_size):
+            yield self._batch(pairs[start : start + self.batch_size], start)
+
+    def _pairs(self) -> NDArray[np.int64]:
+        """The position in `interactions` of each pair of the epoch, in order."""
+        if self.scheme == "interactions":
+            return np.random.default_rng(self.key).permutation(len(self.interactions))
+        active = np.flatnonzero(self.interactions.user_degrees)
+        return _draw_user_then_item(
+            self.interactions.indptr, active, len(self.interactions), np.uint64(self.key)
+        )
+
+    def _batch(self, pairs: NDArray[np.int64], start: int) -> Batch:
+        data = self.interactions
+        users, positives = data.users[pairs], data.items[pairs]
+        negatives = np.empty((len(pairs), self.negatives), dtype=np.int64)
+        _draw_unseen(data.indptr, data.items, data.n_items, users, start, self.key, negatives)
+        return Batch(
+            torch.from_numpy(users.astype(np.int64)),
+            torch.from_numpy(positives.astype(np.int64)),
+            torch.from_numpy(negatives),
+        )
+
+
+@njit(cache=True, inline="always")
+def _uniform(key: Any, position: Any, draw: Any, n: Any) -> Any:
+    """An integer in [0, n): SplitMix64's finaliser over the counter, scaled by multiplication."""
+    z = np.uint64(key) + np.uint64(position) * np.uint64(0x9E3779B97F4A7C15)
+    z += (np.uint64(draw) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.int64(((z >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@njit(cache=True, parallel=True)
+def _draw_user_then_item(indptr: Any, active: Any, n: Any, key: Any) -> Any:
+    pairs = np.empty(n, np.int64)
+    for i in prange(n):
+        user = active[_uniform(key, i, -3, len(active))]
+        degree = indptr[user + 1] - indptr[user]
+        pairs[i] = indptr[user] + _uniform(key, i, -2, degree)
+    return pairs
+
+
+@njit(cache=True, parallel=True)
+def _draw_unseen(
+    indptr: Any, items: Any, n_items: Any, users: Any, start: Any, key: Any, out: Any
+) -> None:
+    """Fill `out` (batch, n) with items drawn uniformly from those each user has not seen."""
+    for b in prange(len(users)):
+        first, last = indptr[users[b]], indptr[users[b] + 1]
+        unseen = n_items - (last - first)
+        for j in range(out.shape[1]):
+            if unseen == 0:  # he has everything: any item, so that his pairs still count
+                out[b, j] = _uniform(key, start + b, j, n_items)
+                continue
+            rank = _uniform(key, start + b, j, unseen)
+            # The rank-th unseen item directly, with no rejection: before his m-th item (ascending)
+            # there are items[m] - m unseen ones, so skip the items with items[m] - m <= rank.
+            low, high = first, last
+            while low < high:
+                middle = (low + high) // 2
+                if items[middle] - (middle - first) <= rank:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[b, j] = rank + (low - first)
+
+
+@njit(cache=True, parallel=True, fastmath=True)
+def _hardest(users: Any, items: Any, rows: Any, candidates: Any, out: Any) -> None:
+    for b in prange(len(rows)):
+        user = users[rows[b]]
+        best = -np.inf
+        for j in range(candidates.shape[1]):
+            item = items[candidates[b, j]]
+            score = np.float32(0.0)
+            for d in range(user.shape[0]):
+                score += user[d] * item[d]
+            if score > best:
+                best = score
+                out[b, 0] = candidates[b, j]
+
+
+def hardest(users: Tensor, items: Tensor, batch: Batch) -> Tensor:
+    """Of each row's negatives the one scored highest now. (batch, 1); no gradient."""
+    users, items = users.detach(), items.detach()
+    if users.is_cuda:
+        rows = batch.negatives.to(users.device)
+        scores = torch.einsum("bd,bnd->bn", users[batch.users.to(users.device)], items[rows])
+        return rows.gather(1, scores.argmax(1, keepdim=True))
+    out = torch.empty((len(batch.users), 1), dtype=torch.int64)
+    _hardest(
+        users.numpy(),
+        items.numpy(),
+        batch.users.numpy(),
+        batch.negatives.numpy(),
+        out.numpy(),
+    )
+    return out

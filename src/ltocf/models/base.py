@@ -1,0 +1,237 @@
+"""The contract of every model, and the three kinds there are: embeddings, graph filters of
+embeddings, and closed forms of a user's history."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from pydantic import BaseModel, Field
+from scipy.sparse import csr_array, diags_array
+from torch import Tensor, nn
+
+from ltocf.data.interactions import Rows
+from ltocf.data.sampling import Batch, Scheme, TripleBatches, hardest
+from ltocf.errors import ConfigError
+from ltocf.graph import BipartiteGraph
+from ltocf.models.losses import LossConfig, score_loss
+from ltocf.propagation.filter import chebyshev_filter, divide_by_x
+
+
+class Scorer(ABC):
+    """The cheap map from users to the scores of every item; the expensive part is behind it."""
+
+    @abstractmethod
+    def __call__(self, users: Rows) -> Tensor:
+        """Scores of all items for known users. (len(users), n_items)"""
+
+    @abstractmethod
+    def from_history(self, histories: csr_array) -> Tensor:
+        """Scores of all items for anybody, from 0/1 rows of what he has. (rows, n_items)"""
+
+
+class Batches(Protocol):
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Batch]: ...
+
+
+class ModelConfig(BaseModel, frozen=True, extra="forbid"):
+    """`[model]` in a config file, without its name."""
+
+
+class Model(nn.Module, ABC):
+    """A model knows its training interactions through the graph and scores every item."""
+
+    Config: ClassVar[type[ModelConfig]]
+
+    def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
+        super().__init__()
+        self.graph = graph
+
+    @abstractmethod
+    def scorer(self) -> Scorer:
+        """Do the expensive part once, without gradients."""
+
+    def initialise_(self, seed: int) -> None:
+        """Draw the parameters; for a closed form, compute what it needs."""
+
+    def batches(
+        self, loss: LossConfig, *, batch_size: int, scheme: Scheme, seed: int, epoch: int
+    ) -> Batches:
+        """One epoch of what `loss` takes."""
+        return TripleBatches(
+            self.graph.interactions,
+            batch_size=batch_size,
+            negatives=loss.negatives,
+            seed=seed,
+            epoch=epoch,
+            scheme=scheme,
+        )
+
+    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
+        """The mean loss of a batch. A closed form has none and is not iterated."""
+        raise ConfigError(f"{type(self).__name__} is a closed form: it has no loss to train with")
+
+    def time_parameters(self) -> list[nn.Parameter]:
+        """Parameters that train with the time learning rate, in turn with the others."""
+        return []
+
+    def after_step_(self) -> None:
+        """Restore what an optimiser step may have broken."""
+
+
+class DotScorer(Scorer):
+    """Scores are dot products. A new user's vector is a weighted sum over his history."""
+
+    def __init__(
+        self, users: Tensor, items: Tensor, graph: BipartiteGraph, history: Tensor | None = None
+    ) -> None:
+        self.users, self.items, self.history, self.graph = users, items, history, graph
+
+    def __call__(self, users: Rows) -> Tensor:
+        return self.users[torch.from_numpy(users.astype(np.int64))] @ self.items.T
+
+    def from_history(self, histories: csr_array) -> Tensor:
+        return self.fold_in(histories) @ self.items.T
+
+    def fold_in(self, histories: csr_array) -> Tensor:
+        """The vectors of users with these histories and nothing of their own. (rows, dim)"""
+        if self.history is None:
+            raise ConfigError(
+                "this model has a vector for each user of its training data and none for new ones; "
+                "use ltocf, lightgcn or a closed form such as gfcf to recommend from a history"
+            )
+        weights = normalise_rows(histories, self.graph)
+        return torch.from_numpy(weights @ self.history.cpu().numpy()).to(self.items.device)
+
+
+def normalise_rows(histories: csr_array, graph: BipartiteGraph) -> csr_array:
+    """The rows that users with these histories would have in the normalised adjacency."""
+    user_degrees = np.maximum(histories.sum(axis=1), 1)
+    item_degrees = np.maximum(graph.interactions.item_degrees, 1)
+    left, right = diags_array(user_degrees**-0.5), diags_array(item_degrees**-0.5)
+    return csr_array((left @ histories @ right).astype(np.float32))
+
+
+class EmbeddingConfig(ModelConfig):
+    dim: int = Field(64, ge=1)
+    initial_std: float = Field(0.1, gt=0)
+    normalise: bool = False  # score by cosine: final embeddings on the unit sphere
+
+
+class EmbeddingModel(Model):
+    """A vector for every user and item, users first, scored by dot product."""
+
+    def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
+        super().__init__(graph, config)
+        self.initial_std, self.normalise = config.initial_std, config.normalise
+        self.weight = nn.Parameter(torch.zeros(graph.n_nodes, config.dim))
+
+    def initialise_(self, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            self.weight.normal_(0, self.initial_std, generator=generator)
+
+    @abstractmethod
+    def embeddings(self) -> Tensor:
+        """The final embeddings. (n_users + n_items, dim)"""
+
+    def history_embeddings(self) -> Tensor | None:
+        """What a new user's vector is a weighted sum of, if it is. (n_items, dim)"""
+        return None
+
+    def _scored_embeddings(self) -> tuple[Tensor, Tensor]:
+        final = self.embeddings()
+        return self.graph.split(F.normalize(final) if self.normalise else final)
+
+    @torch.no_grad()
+    def scorer(self) -> DotScorer:
+        users, items = self._scored_embeddings()
+        return DotScorer(users, items.contiguous(), self.graph, self.history_embeddings())
+
+    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
+        users, items = self._scored_embeddings()
+        batch = Batch(*(part.to(users.device) for part in batch))
+        if loss.hardest:
+            batch = batch._replace(negatives=hardest(users, items, batch))
+        user = F.embedding(batch.users, users)
+        positive = (user * F.embedding(batch.positives, items)).sum(-1)
+        if loss.shared:
+            # The first negatives of the batch are as uniform as any, and one product scores them all.
+            negatives = batch.negatives.flatten()[: loss.shared]
+            negative = user @ F.embedding(negatives, items).T
+        else:
+            negative = (user.unsqueeze(1) * F.embedding(batch.negatives, items)).sum(-1)
+        return score_loss(positive, negative, loss) + loss.l2 * self.penalty(batch)
+
+    def penalty(self, batch: Batch) -> Tensor:
+        """Half the squared norms of the batch's rows of the initial embeddings, a triple."""
+        users, items = self.graph.split(self.weight)
+        n = batch.negatives.shape[1]
+        return (
+            F.embedding(batch.users, users).square().sum()
+            + F.embedding(batch.positives, items).square().sum()
+            + F.embedding(batch.negatives, items).square().sum() / n
+        ) / (2 * len(batch.users))
+
+
+class FilterModel(EmbeddingModel):
+    """Final embeddings are h(A) E: a polynomial of the normalised adjacency, given by its
+    Chebyshev coefficients, times the initial embeddings E."""
+
+    @abstractmethod
+    def coefficients(self) -> Tensor:
+        """Of h on [-1, 1], the lowest degree first."""
+
+    def embeddings(self) -> Tensor:
+        return chebyshev_filter(self.graph, self.weight, self.coefficients())
+
+    def history_embeddings(self) -> Tensor:
+        """The items' rows of g(A) E, where h(x) = h(0) + x g(x): a user's final vector is h(0) times
+        his own plus A[u, j] times row j for every j of his history."""
+        filtered = chebyshev_filter(self.graph, self.weight, divide_by_x(self.coefficients()))
+        return self.graph.split(filtered)[1]
+
+
+class HistoryScorer(Scorer):
+    def __init__(self, model: HistoryModel) -> None:
+        self.model = model
+        interactions = model.graph.interactions
+        ones = np.ones(len(interactions), dtype=np.float32)
+        shape = (interactions.n_users, interactions.n_items)
+        self.train = csr_array((ones, interactions.items, interactions.indptr), shape=shape)
+
+    def __call__(self, users: Rows) -> Tensor:
+        return self.from_history(self.train[users])
+
+    def from_history(self, histories: csr_array) -> Tensor:
+        return self.model.score_histories(histories)
+
+
+class HistoryModel(Model):
+    """A closed form: a user is what he has, so a known user and a new one are scored alike."""
+
+    def initialise_(self, seed: int) -> None:
+        for name, value in self.solve(seed).items():
+            self.register_buffer(name, value)
+
+    @abstractmethod
+    def solve(self, seed: int) -> dict[str, Tensor]:
+        """Everything `score_histories` needs; becomes buffers of these names."""
+
+    @abstractmethod
+    def score_histories(self, histories: csr_array) -> Tensor:
+        """Scores of all items for 0/1 rows of items. (rows, n_items)"""
+
+    def scorer(self) -> Scorer:
+        return HistoryScorer(self)
+
+    def load_state_dict(self, state: dict[str, Tensor], *args: object, **kwargs: object) -> object:  # type: ignore[override]
+        # Buffers are made by solve(), so a fresh model has none for torch to fill.
+        for name, value in state.items():
+            self.register_buffer(name, value)
+        return None

@@ -1,0 +1,16 @@
+"""Matrix factorisation with BPR."""
+
+from torch import Tensor
+
+from ltocf.models.base import EmbeddingConfig, EmbeddingModel
+
+
+class MF(EmbeddingModel):
+    """Rendle et al., "BPR: Bayesian personalized ranking from implicit feedback", UAI 2009.
+
+    Dot product of two vectors, no biases."""
+
+    Config = EmbeddingConfig
+
+    def embeddings(self) -> Tensor:
+        return self.weight
