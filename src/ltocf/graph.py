@@ -1,0 +1,140 @@
+"""The graph of who touched what, as a symmetric linear operator on embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from ltocf.data.interactions import Interactions
+from ltocf.kernels import step_kernel
+
+CHUNKS = 16  # row ranges of equal work: fixed, so that sums do not depend on the number of threads
+
+
+class BipartiteGraph:
+    """The normalised adjacency A[u, i] = 1 / sqrt(deg u * deg i), users' rows first, then items'.
+
+    `graph @ E` is A E for E of shape (n_nodes, dim), differentiable, on E's device and in its dtype.
+    """
+
+    def __init__(self, train: Interactions) -> None:
+        self.interactions = train
+        self.n_users, self.n_items = train.n_users, train.n_items
+        self.n_nodes = self.n_users + self.n_items
+        ones = np.ones(len(train), np.int8)
+        shape = (self.n_users, self.n_items)
+        by_user = sparse.csr_matrix((ones, train.items, train.indptr), shape=shape)
+        by_item = by_user.tocsc()
+        # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the stacked table.
+        self.neighbours: NDArray[np.int32] = np.concatenate(
+            [train.items + np.int32(self.n_users), by_item.indices.astype(np.int32)]
+        )
+        self.indptr: NDArray[np.int64] = np.concatenate(
+            [train.indptr, by_item.indptr[1:].astype(np.int64) + len(train)]
+        )
+        self.degrees: NDArray[np.int64] = np.diff(self.indptr)
+        self._sparse: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+    def split(self, E: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of the users and the rows of the items."""
+        return E[: self.n_users], E[self.n_users :]
+
+    def __matmul__(self, E: Tensor) -> Tensor:
+        product: Tensor = _Product.apply(E, self)  # type: ignore[no-untyped-call]
+        return product
+
+    def chebyshev_sum(
+        self, E: Tensor, coefficients: Sequence[float], other: Tensor | None = None
+    ) -> tuple[Tensor, list[float]]:
+        """sum_k c_k T_k(A) E, and <T_k(A) E, other> for each k (empty without `other`). No gradients."""
+        compute = self._chebyshev_cpu if E.device.type == "cpu" else self._chebyshev_torch
+        return compute(E.detach(), coefficients, other)
+
+    def _chebyshev_cpu(
+        self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
+    ) -> tuple[Tensor, list[float]]:
+        # A row without neighbours counts as degree 1: then S is invertible and A's row is still zero.
+        degrees = torch.from_numpy(np.maximum(self.degrees, 1)).to(E.dtype)[:, None]
+        root = degrees.sqrt()
+        previous, current = torch.zeros_like(E), (E / root).contiguous()
+        out = coefficients[0] * current
+        weighted = torch.empty(0, E.shape[1], dtype=E.dtype) if other is None else other * root
+        products = [] if other is None else [torch.sum(current * weighted, dtype=torch.float64).item()]
+        inverse = (1 / degrees)[:, 0].numpy()
+        kernel, scalar = step_kernel(E.shape[1]), out.numpy().dtype.type
+        for k, coefficient in enumerate(coefficients[1:]):
+            alpha, beta = (1, 0) if k == 0 else (2, 1)
+            arrays = (self.indptr, self.neighbours, inverse, current.numpy(), previous.numpy())
+            scalars = (scalar(alpha), scalar(beta), scalar(coefficient))
+            sums = _in_parallel(
+                kernel, self._row_ranges, *arrays, *scalars, out.numpy(), weighted.numpy()
+            )
+            current, previous = previous, current
+            if other is not None:
+                products.append(sum(sums))
+        return out.mul_(root), products
+
+    def _chebyshev_torch(
+        self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
+    ) -> tuple[Tensor, list[float]]:
+        A = self._sparse_matrix(E.device, E.dtype)
+        previous, current = torch.zeros_like(E), E
+        out = coefficients[0] * E
+        products = [] if other is None else [torch.sum(E * other, dtype=torch.float64)]
+        for k, coefficient in enumerate(coefficients[1:]):
+            previous, current = current, (1 if k == 0 else 2) * (A @ current) - previous
+            out.add_(current, alpha=coefficient)
+            if other is not None:
+                products.append(torch.sum(current * other, dtype=torch.float64))
+        return out, torch.stack(products).tolist() if products else []
+
+    def _sparse_matrix(self, device: torch.device, dtype: torch.dtype) -> Tensor:
+        if (device, dtype) not in self._sparse:
+            indptr, neighbours = torch.from_numpy(self.indptr), torch.from_numpy(self.neighbours)
+            root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))
+            values = 1 / (root[neighbours.long()] * root.repeat_interleave(indptr.diff()))
+            self._sparse[device, dtype] = torch.sparse_csr_tensor(
+                indptr, neighbours.long(), values, (self.n_nodes, self.n_nodes), check_invariants=False
+            ).to(device, dtype)
+        return self._sparse[device, dtype]
+
+    @cached_property
+    def _row_ranges(self) -> list[tuple[int, int]]:
+        work = self.indptr + np.arange(self.n_nodes + 1)
+        bounds = np.searchsorted(work, np.linspace(0, work[-1], CHUNKS + 1))
+        return [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, E: Tensor, graph: BipartiteGraph) -> Tensor:
+        ctx.graph = graph
+        return graph.chebyshev_sum(E, (0.0, 1.0))[0]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return ctx.graph @ gradient, None
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="ltocf")
+
+
+def _in_parallel(
+    kernel: Callable[..., float], ranges: Sequence[tuple[int, int]], *arguments: Any
+) -> list[float]:
+    """kernel(start, stop, *arguments) for each range, on torch's number of threads, in order."""
+    threads = torch.get_num_threads()
+    if threads == 1:
+        return [kernel(start, stop, *arguments) for start, stop in ranges]
+    jobs = [_pool(threads).submit(kernel, start, stop, *arguments) for start, stop in ranges]
+    return [job.result() for job in jobs]
