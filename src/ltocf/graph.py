@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ CHUNKS = 16  # row ranges of equal work: fixed, so that sums do not depend on th
 class BipartiteGraph:
     """The normalised adjacency A[u, i] = 1 / sqrt(deg u * deg i), users' rows first, then items'.
 
-    `graph @ E` is A E for E of shape (n_nodes, dim), differentiable, on E's device and in its dtype.
+    `graph @ E` is A E for E of shape (n_nodes, dim), differentiable, on its device, in its dtype.
     """
 
     def __init__(self, train: Interactions) -> None:
@@ -33,7 +34,7 @@ class BipartiteGraph:
         shape = (self.n_users, self.n_items)
         by_user = sparse.csr_matrix((ones, train.items, train.indptr), shape=shape)
         by_item = by_user.tocsc()
-        # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the stacked table.
+        # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table.
         self.neighbours: NDArray[np.int32] = np.concatenate(
             [train.items + np.int32(self.n_users), by_item.indices.astype(np.int32)]
         )
@@ -54,20 +55,22 @@ class BipartiteGraph:
     def chebyshev_sum(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None = None
     ) -> tuple[Tensor, list[float]]:
-        """sum_k c_k T_k(A) E, and <T_k(A) E, other> for each k (empty without `other`). No gradients."""
+        """sum_k c_k T_k(A) E, and each <T_k(A) E, other> if there is an `other`. No gradients."""
         compute = self._chebyshev_cpu if E.device.type == "cpu" else self._chebyshev_torch
         return compute(E.detach(), coefficients, other)
 
     def _chebyshev_cpu(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
     ) -> tuple[Tensor, list[float]]:
-        # A row without neighbours counts as degree 1: then S is invertible and A's row is still zero.
+        # Without neighbours a row counts as degree 1: S is invertible and A's row still zero.
         degrees = torch.from_numpy(np.maximum(self.degrees, 1)).to(E.dtype)[:, None]
         root = degrees.sqrt()
         previous, current = torch.zeros_like(E), (E / root).contiguous()
         out = coefficients[0] * current
         weighted = torch.empty(0, E.shape[1], dtype=E.dtype) if other is None else other * root
-        products = [] if other is None else [torch.sum(current * weighted, dtype=torch.float64).item()]
+        products = (
+            [] if other is None else [torch.sum(current * weighted, dtype=torch.float64).item()]
+        )
         inverse = (1 / degrees)[:, 0].numpy()
         kernel, scalar = step_kernel(E.shape[1]), out.numpy().dtype.type
         for k, coefficient in enumerate(coefficients[1:]):
@@ -102,7 +105,11 @@ class BipartiteGraph:
             root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))
             values = 1 / (root[neighbours.long()] * root.repeat_interleave(indptr.diff()))
             self._sparse[device, dtype] = torch.sparse_csr_tensor(
-                indptr, neighbours.long(), values, (self.n_nodes, self.n_nodes), check_invariants=False
+                indptr,
+                neighbours.long(),
+                values,
+                (self.n_nodes, self.n_nodes),
+                check_invariants=False,
             ).to(device, dtype)
         return self._sparse[device, dtype]
 
@@ -110,7 +117,7 @@ class BipartiteGraph:
     def _row_ranges(self) -> list[tuple[int, int]]:
         work = self.indptr + np.arange(self.n_nodes + 1)
         bounds = np.searchsorted(work, np.linspace(0, work[-1], CHUNKS + 1))
-        return [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [(int(a), int(b)) for a, b in pairwise(bounds)]
 
 
 class _Product(torch.autograd.Function):
@@ -120,7 +127,7 @@ class _Product(torch.autograd.Function):
         return graph.chebyshev_sum(E, (0.0, 1.0))[0]
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.graph @ gradient, None
 
 

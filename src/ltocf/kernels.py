@@ -1,7 +1,7 @@
 """Compiled CPU kernels: rows of the Chebyshev recurrence on a graph, for one range of rows.
 
-The normalised adjacency is A = S B S with B of zeros and ones and S = D^-1/2, so the recurrence runs on
-Z_k = S T_k(A) E: it needs the neighbours and the degrees, and never the values of A.
+The normalised adjacency is A = S B S, B of zeros and ones and S = D^-1/2, so the recurrence runs
+on Z_k = S T_k(A) E: it needs the neighbours and the degrees, and never the values of A.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def step_kernel(dim: int) -> Kernel:
     def step(  # type: ignore[no-untyped-def]
         start, stop, indptr, neighbours, scale, current, previous, alpha, beta, weight, out, other
     ):
-        """previous <- alpha D^-1 B current - beta previous; out += weight previous; <previous, other>"""
+        """previous = alpha D^-1 B current - beta previous; out += weight previous; and the inner
+        product of that previous with other."""
         total = 0.0
         with_other = other.shape[0] > 0
         acc = np.empty(dim, current.dtype)
@@ -47,4 +48,4 @@ def step_kernel(dim: int) -> Kernel:
                 total += product
         return total
 
-    return step  # type: ignore[no-any-return]
+    return step

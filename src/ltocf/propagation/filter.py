@@ -21,7 +21,7 @@ def chebyshev_nodes(n: int) -> Tensor:
 
 
 def chebyshev_coefficients(values_at_nodes: Tensor, tolerance: float) -> Tensor:
-    """c_0..c_m of the interpolant through the values, less the tail whose sum is within the tolerance.
+    """c_0..c_m of the interpolant through the values, less the tail within the tolerance.
 
     The tolerance is relative to the largest value, so it bounds the filter's relative error.
     """
@@ -84,8 +84,8 @@ class _Filter(torch.autograd.Function):
         return graph.chebyshev_sum(E, coefficients.tolist())[0]
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, G: Tensor) -> tuple[None, Tensor | None, Tensor | None]:  # type: ignore[override]
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, G: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         E, coefficients = ctx.saved_tensors
         other = E if ctx.needs_input_grad[2] else None
         gradient, products = ctx.graph.chebyshev_sum(G, coefficients.tolist(), other)

@@ -1,12 +1,12 @@
 """ODE solvers, each known by what it does to one scalar.
 
-dE/dt = A E is linear, so a solver acts on E as a function of the eigenvalues x of A: the one it returns for
-y' = x y, y(0) = 1. Here x is a vector of sample points and every solver runs on all of them at once.
+dE/dt = A E is linear, so a solver acts on E as a function of the eigenvalues x of A: the one it
+returns for y' = x y, y(0) = 1. Here x is a vector of sample points, solved all at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -34,23 +34,22 @@ GROWTH: dict[str, Growth] = {"euler": euler, "midpoint": midpoint, "rk4": rk4, "
 SOLVERS = tuple(GROWTH)
 
 
+def check_solver(name: str) -> None:
+    if name not in GROWTH:
+        raise ConfigError(f"unknown solver {name!r}; choose one of: {', '.join(SOLVERS)}")
+
+
 def states(
     x: Tensor, times: Tensor, solver: str, *, steps: int = 1, connection: Connection = "linear"
 ) -> Tensor:
     """What the solver makes of y(0) = 1 at each of the times, for y' = x y. (len(times), len(x))
 
-    Residual: an interval starts from the state. Linear: it starts from the last interval's increment.
+    Residual: an interval starts from the state. Linear: from the last interval's increment.
     """
-    if solver not in GROWTH:
-        raise ConfigError(f"unknown solver {solver!r}; choose one of: {', '.join(SOLVERS)}")
+    check_solver(solver)
     growth = GROWTH[solver]
     state = [torch.ones_like(x)]
     for interval in times.diff():
         grown = growth(interval / steps * x) ** steps
         state.append(state[-1] * (grown if connection == "residual" else grown - 1))
     return torch.stack(state)
-
-
-def combine(states: Tensor, weights: Sequence[float] | Tensor) -> Tensor:
-    """sum_i w_i state_i: the response h at the sample points. (len(x),)"""
-    return torch.as_tensor(weights, dtype=states.dtype, device=states.device) @ states

@@ -15,7 +15,7 @@ SMALLEST_GAP = 1e-4  # of the end time: learned times stay this far apart
 class TimePoints(nn.Module):
     """0 < t_1 < ... < t_T < end: the inner times are learnable, and saved with the weights.
 
-    They are float64 because the published time learning rate, 1e-6, is near float32's spacing at t = 4.
+    They are float64: the published time learning rate, 1e-6, is near float32's spacing at t = 4.
     """
 
     def __init__(self, inner: Sequence[float], end: float, *, learn: bool = True) -> None:

@@ -1,0 +1,31 @@
+"""LightGCN: the mean of the first powers of the normalised adjacency."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from ltocf.graph import BipartiteGraph
+from ltocf.models.base import EmbeddingConfig, FilterModel
+from ltocf.propagation.filter import chebyshev_coefficients, chebyshev_nodes
+
+
+class LightGCNConfig(EmbeddingConfig, frozen=True):
+    layers: int = Field(3, ge=0)
+
+
+class LightGCN(FilterModel):
+    """He et al., "LightGCN: Simplifying and Powering Graph Convolution Network for Recommendation",
+    SIGIR 2020, eq. 8 with equal layer weights: h(x) = (1 + x + ... + x^L) / (L + 1)."""
+
+    Config = LightGCNConfig
+
+    def __init__(self, graph: BipartiteGraph, config: LightGCNConfig) -> None:
+        super().__init__(graph, config)
+        self.layers = config.layers
+
+    def coefficients(self) -> Tensor:
+        nodes = chebyshev_nodes(self.layers + 1)  # as many as a polynomial of this degree needs
+        powers = torch.stack([nodes**power for power in range(self.layers + 1)])
+        return chebyshev_coefficients(powers.mean(0), tolerance=0)

@@ -1,0 +1,81 @@
+"""LT-OCF and LightGCN on a graph small enough to write A down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from ltocf.data.interactions import Interactions
+from ltocf.errors import ConfigError
+from ltocf.graph import BipartiteGraph
+from ltocf.models.lightgcn import LightGCN
+from ltocf.models.ltocf import LTOCF
+
+
+@pytest.fixture
+def graph() -> BipartiteGraph:
+    rng = np.random.default_rng(3)
+    return BipartiteGraph(
+        Interactions.build(rng.integers(0, 8, 25), rng.integers(0, 10, 25), user_ids=9, item_ids=11)
+    )
+
+
+def build(graph: BipartiteGraph, **settings: object) -> LTOCF:
+    model = LTOCF(graph, LTOCF.Config(dim=8, tolerance=1e-14, **settings)).double()
+    model.initialise_(seed=1)
+    return model
+
+
+def test_euler_with_unit_steps_is_lightgcn(graph: BipartiteGraph) -> None:
+    ours = build(graph, solver="euler", end_time=4, time_points=3)
+    theirs = LightGCN(graph, LightGCN.Config(dim=8, layers=4)).double()
+    theirs.initialise_(seed=1)
+    assert_close(ours.embeddings(), theirs.embeddings(), rtol=0, atol=1e-13)
+
+
+def test_lightgcn_is_the_mean_of_its_layers(graph: BipartiteGraph) -> None:
+    model = LightGCN(graph, LightGCN.Config(dim=8, layers=3)).double()
+    model.initialise_(seed=0)
+    layers = [model.weight]
+    for _ in range(3):
+        layers.append(graph @ layers[-1])
+    assert_close(model.embeddings(), torch.stack(layers).mean(0), rtol=0, atol=1e-13)
+
+
+def test_a_new_user_with_a_known_history_gets_that_users_vector(graph: BipartiteGraph) -> None:
+    model = build(graph)
+    with torch.no_grad():
+        model.weight[: graph.n_users] = 0  # then only the history speaks
+    final, history = model.embeddings(), model.history_embeddings()
+    train = graph.interactions
+    for user in range(graph.n_users):
+        items = torch.from_numpy(train.items_of(user)).long()
+        degrees = torch.from_numpy(train.item_degrees)[items].double() * max(len(items), 1)
+        assert_close(
+            final[user], (history[items] / degrees.sqrt()[:, None]).sum(0), atol=1e-12, rtol=0
+        )
+
+
+def test_learned_times_are_saved_and_restored(graph: BipartiteGraph) -> None:
+    model, other = build(graph), build(graph)
+    with torch.no_grad():
+        model.times.inner.copy_(torch.tensor([0.5, 1.25, 3.5]))
+    other.load_state_dict(model.state_dict())
+    assert_close(other.embeddings(), model.embeddings(), rtol=0, atol=0)
+
+
+def test_fixed_times_are_no_time_parameters(graph: BipartiteGraph) -> None:
+    assert build(graph, learn_times=False).time_parameters() == []
+    assert len(build(graph).time_parameters()) == 1
+
+
+def test_an_unknown_solver_is_refused_with_the_choices(graph: BipartiteGraph) -> None:
+    with pytest.raises(ConfigError, match="unknown solver 'rk5'; choose one of: euler"):
+        LTOCF.Config(solver="rk5")
+
+
+def test_the_number_of_weights_must_fit_the_times(graph: BipartiteGraph) -> None:
+    with pytest.raises(ConfigError, match="must be 5 numbers"):
+        LTOCF.Config(weights=(0.5, 0.5))
