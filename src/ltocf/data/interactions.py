@@ -18,11 +18,19 @@ Id = str | int
 
 
 class IdMap:
-    """The caller's ids and our rows 0..n-1, in both directions. Ids are all strings or all integers."""
+    """The caller's ids and our rows 0..n-1, both ways. Ids are all integers or all strings.
+
+    Integers that do not fit 64 signed bits are held as strings; `find` takes them either way.
+    """
 
     def __init__(self, ids: pl.Series | Sequence[Id]) -> None:
         series = ids if isinstance(ids, pl.Series) else pl.Series("id", list(ids))
-        self.ids = series.rename("id").cast(pl.Int64 if series.dtype.is_integer() else pl.String)
+        self.ids = _as_ids(series.rename("id"))
+        if self.ids.null_count():
+            raise DataError(f"id {self.ids.is_null().arg_max()} of {len(self.ids)} is null")
+        if self.ids.n_unique() < len(self.ids):
+            again = self.ids.filter(self.ids.is_duplicated())[0]
+            raise DataError(f"id {shorten_id(again)} appears twice in one id map")
 
     @classmethod
     def range(cls, n: int) -> IdMap:
@@ -42,8 +50,8 @@ class IdMap:
 
     def find(self, ids: Iterable[Id]) -> Rows:
         """The row of each id, -1 where it is unknown. '42' finds the integer id 42 and back."""
-        convert = _to_int if self.ids.dtype == pl.Int64 else str
-        return np.array([self._row_of.get(convert(id_), -1) for id_ in ids], dtype=np.int32)
+        as_key = _as_integer if self.ids.dtype == pl.Int64 else str
+        return np.array([self._row_of.get(as_key(id_), -1) for id_ in ids], dtype=np.int32)
 
     def rows(self, ids: Iterable[Id], *, kind: str) -> Rows:
         """The row of each id; an unknown one is a DataError that calls it a `kind`."""
@@ -51,25 +59,59 @@ class IdMap:
         rows = self.find(ids)
         if len(unknown := np.flatnonzero(rows < 0)):
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-            raise DataError(f"unknown {kind} {ids[unknown[0]]!r}{more}: not in the training data")
+            first = shorten_id(ids[unknown[0]])
+            raise DataError(f"unknown {kind} {first}{more}: not in the training data")
         return rows
 
     def __getitem__(self, rows: NDArray[np.integer]) -> list[Id]:
         return self.ids.gather(np.asarray(rows, dtype=np.int64)).to_list()
 
+    def select(self, rows: NDArray[np.integer]) -> IdMap:
+        """The ids of these rows, in this order, as a map of their own."""
+        return IdMap(self.ids.gather(np.asarray(rows, dtype=np.int64)))
 
-def _to_int(id_: Id) -> int:
+    def extended(self, ids: Sequence[Id]) -> IdMap:
+        """These ids, then the given ones that are new, in their order."""
+        new = [id_ for id_, row in zip(ids, self.find(ids), strict=True) if row < 0]
+        return IdMap([*self.ids.to_list(), *new]) if new else self
+
+
+def _as_ids(series: pl.Series) -> pl.Series:
+    if series.dtype.is_integer():
+        try:
+            return series.cast(pl.Int64)
+        except pl.exceptions.InvalidOperationError:  # above 2^63
+            return series.cast(pl.String)
+    return series.cast(pl.String)
+
+
+def _as_integer(id_: Id) -> Id:
+    """The integer that is written exactly so, if there is one: '42' is 42, but '042' is not."""
     try:
-        return int(id_)
+        return value if str(value := int(id_)) == str(id_) else id_
     except ValueError:
-        return (
-            -1
-        )  # rows of integer ids are looked up by value, and _row_of may hold -1 only if given
+        return id_
+
+
+def shorten_id(id_: Id) -> str:
+    """For messages: an id may be ten megabytes long."""
+    text = repr(id_)
+    return text if len(text) <= 80 else f"{text[:60]}...({len(text)} characters)"
+
+
+def _first_of_each(
+    key: NDArray[np.int64], timestamps: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
+    """Where each distinct key stands, in order of the keys, at its earliest time."""
+    order = np.argsort(key, kind="stable") if timestamps is None else np.lexsort((timestamps, key))
+    key = key[order]
+    first: NDArray[np.bool_] = np.concatenate([[True], key[1:] != key[:-1]])
+    return order[first]
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Distinct (user, item) pairs, sorted by user and then item: a CSR matrix of ones in disguise."""
+    """Distinct (user, item) pairs, sorted by user and then item: a CSR matrix in disguise."""
 
     users: Rows  # (n,)
     items: Rows  # (n,)
@@ -90,19 +132,11 @@ class Interactions:
         user_map = IdMap.range(user_ids) if isinstance(user_ids, int) else user_ids
         item_map = IdMap.range(item_ids) if isinstance(item_ids, int) else item_ids
         key = users.astype(np.int64) * max(len(item_map), 1) + items
-        order = (
-            np.argsort(key, kind="stable") if timestamps is None else np.lexsort((timestamps, key))
-        )
-        key = key[order]
-        first = np.concatenate([[True], key[1:] != key[:-1]]) if len(key) else np.empty(0, bool)
-        kept = order[first]
-        return cls(
-            users[kept].astype(np.int32),
-            items[kept].astype(np.int32),
-            user_map,
-            item_map,
-            None if timestamps is None else timestamps[kept],
-        )
+        if len(key) and not np.all(key[1:] > key[:-1]):
+            kept = _first_of_each(key, timestamps)
+            users, items = users[kept], items[kept]
+            timestamps = None if timestamps is None else timestamps[kept]
+        return cls(users.astype(np.int32), items.astype(np.int32), user_map, item_map, timestamps)
 
     def __len__(self) -> int:
         return len(self.users)
@@ -147,7 +181,7 @@ class Interactions:
             np.concatenate([self.items, other.items]),
             self.user_ids,
             self.item_ids,
-            np.concatenate([self.timestamps, other.timestamps]) if both else None,  # type: ignore[list-item]
+            np.concatenate([self.timestamps, other.timestamps]) if both else None,
         )
 
     @cached_property

@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ltocf.data.interactions import IdMap, Interactions
+from ltocf.data.splits import (
+    Split,
+    hold_out_validation,
+    split_given,
+    split_leave_last_out,
+    split_ratio,
+    split_temporal,
+)
+from ltocf.errors import DataError
+
+
+def block(n_users: int, n_items: int) -> Interactions:
+    """Everybody has everything, at times 0, 1, 2, ..."""
+    users = np.repeat(np.arange(n_users), n_items)
+    items = np.tile(np.arange(n_items), n_users)
+    return Interactions.build(users, items, n_users, n_items, np.arange(len(users)))
+
+
+def pairs_of(part: Interactions) -> set[tuple[object, object]]:
+    return set(zip(part.user_ids[part.users], part.item_ids[part.items], strict=True))
+
+
+def test_a_ratio_split_gives_each_user_the_same_share():
+    split = split_ratio(block(7, 10), 0.8, seed=3)
+    assert split.train.user_degrees.tolist() == [8] * 7
+    assert split.test.user_degrees.tolist() == [2] * 7
+    assert not pairs_of(split.train) & pairs_of(split.test)
+    assert pairs_of(split.train) | pairs_of(split.test) == pairs_of(block(7, 10))
+
+
+def test_a_ratio_split_depends_on_the_seed_and_on_nothing_else():
+    first, again, other = (split_ratio(block(9, 9), 0.7, seed=seed) for seed in (1, 1, 2))
+    assert first.test.fingerprint == again.test.fingerprint != other.test.fingerprint
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=60),
+    st.floats(0.05, 0.95),
+    st.integers(0, 99),
+)
+def test_a_ratio_split_never_leaves_a_user_or_an_item_without_train(pairs, ratio, seed):
+    users, items = np.array(pairs).T
+    everything = Interactions.build(users, items, 10, 10)
+    try:
+        split = split_ratio(everything, ratio, seed=seed)
+    except DataError as error:
+        assert "no interaction for test" in str(error)
+        return
+    assert (split.train.user_degrees > 0).tolist() == (everything.user_degrees > 0).tolist()
+    assert (split.train.item_degrees > 0).tolist() == (everything.item_degrees > 0).tolist()
+    assert len(split.train) + len(split.test) == len(everything)
+
+
+def test_a_temporal_split_puts_all_of_one_time_on_one_side():
+    times = np.array([1, 2, 2, 2, 3, 4])
+    users, items = np.array([0, 0, 0, 1, 1, 0]), np.array([0, 1, 2, 0, 1, 3])
+    split = split_temporal(Interactions.build(users, items, 2, 4, times), 0.4)
+    assert pairs_of(split.train) == {(0, 0), (0, 1), (0, 2), (1, 0)}
+    assert pairs_of(split.test) == {(1, 1)}
+    assert split.dropped == 1, "item 3 first appears after the cut"
+    assert split.test.n_items == 3
+
+
+def test_leave_last_out_takes_the_latest_item_of_everyone_who_has_two():
+    users, items = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 2, 1, 2, 0])
+    times = np.array([5, 9, 1, 3, 2, 8])
+    split = split_leave_last_out(Interactions.build(users, items, 3, 3, times))
+    assert pairs_of(split.test) == {(0, 1), (2, 0)}
+    assert pairs_of(split.train) == {(0, 0), (0, 2), (1, 1), (2, 2)}
+
+
+def test_splits_by_time_need_times():
+    timeless = Interactions.build(np.array([0, 0]), np.array([0, 1]), 1, 2)
+    with pytest.raises(DataError, match="needs a time of each interaction"):
+        split_temporal(timeless)
+    with pytest.raises(DataError, match="needs a time of each interaction"):
+        split_leave_last_out(timeless)
+
+
+def given_files(unknown: str = "error", test_user: str = "ada") -> Split:
+    train = Interactions.build(
+        np.array([0, 1]), np.array([0, 1]), IdMap(["ada", "ben"]), IdMap(["x", "y"])
+    )
+    test = Interactions.build(
+        np.array([0, 0, 1]), np.array([0, 1, 1]), IdMap(["ben", test_user]), IdMap(["x", "z"])
+    )
+    return split_given(train, test, unknown=unknown)  # type: ignore[arg-type]
+
+
+def test_given_files_meet_on_trains_ids_and_unknown_ones_are_dropped_on_request():
+    split = given_files("drop")
+    assert pairs_of(split.test) == {("ben", "x")}
+    assert split.dropped == 2
+    assert split.test.item_ids is split.train.item_ids
+
+
+def test_an_unknown_test_item_or_user_is_an_error_unless_asked_otherwise():
+    with pytest.raises(DataError, match=r"test item 'z' is not in train \(2 test interactions"):
+        given_files()
+    with pytest.raises(DataError, match="test user 'zoe' is not in train"):
+        given_files(test_user="zoe")
+
+
+def test_unknown_ids_can_be_kept_and_then_enlarge_the_maps():
+    split = given_files("keep", test_user="zoe")
+    assert pairs_of(split.test) == {("ben", "x"), ("ben", "z"), ("zoe", "z")}
+    assert split.train.n_users == 3
+    assert split.train.user_degrees.tolist() == [1, 1, 0]
+
+
+def test_a_test_pair_that_train_has_is_dropped():
+    split = split_given(block(2, 2), block(2, 3), unknown="keep")
+    assert pairs_of(split.test) == {(0, 2), (1, 2)}
+    assert split.dropped == 4
+
+
+def test_validation_is_cut_from_train_and_never_takes_an_only_pair():
+    split = hold_out_validation(split_ratio(block(60, 20), 0.5, seed=0), 0.3, seed=1)
+    assert split.valid.user_degrees.tolist() == [3] * 60
+    assert split.train.user_degrees.tolist() == [7] * 60
+    assert pairs_of(split.seen) == pairs_of(split.train) | pairs_of(split.valid)
+    assert not pairs_of(split.valid) & pairs_of(split.train)
+    lonely = split_ratio(block(6, 2), 0.5, seed=0)
+    assert len(hold_out_validation(lonely, 0.9, seed=0).valid) == 0
+
+
+def test_validation_is_not_cut_twice():
+    split = hold_out_validation(split_ratio(block(6, 20), 0.5, seed=0), 0.3, seed=1)
+    with pytest.raises(DataError, match="already has a validation set"):
+        hold_out_validation(split, 0.1, seed=1)
+
+
+def test_a_split_that_leaves_nothing_to_test_is_an_error():
+    with pytest.raises(DataError, match="the split leaves no interaction for test"):
+        split_ratio(block(3, 1), 0.8, seed=0)
+
+
+@pytest.mark.parametrize("ratio", [0, 1, 1.5, -0.1, float("nan")])
+def test_a_ratio_outside_0_and_1_is_an_error(ratio):
+    with pytest.raises(DataError, match="ratio must lie between 0 and 1"):
+        split_ratio(block(3, 3), ratio, seed=0)
