@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ltocf.data.dataset import MARKER, Dataset
+from ltocf.data.download import download
 from ltocf.data.lightgcn_text import read_lightgcn
 from ltocf.data.splits import Unknown, split_given
 from ltocf.data.town import make_town
 from ltocf.errors import DataError
 
 FILES = ("train.txt", "test.txt")
+ORIGIN = "https://raw.githubusercontent.com/gusye1234/LightGCN-PyTorch/master/data"
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,20 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
 
 
 def find_published(name: str) -> Path:
-    """The directory of a published set, checked by its md5 sums."""
+    """The directory of a published set, found or downloaded, and checked by its md5 sums.
+
+    Looked for in $LTOCF_DATA, ../shared/data and the cache; $LTOCF_MIRROR replaces its home page.
+    """
     for root in _roots():
         directory = root / name
         if all((directory / file).is_file() for file in FILES):
             _check(directory, name)
             return directory
-    raise DataError(f"data set {name!r} is not here")
+    directory = cache_root() / name
+    base = os.environ.get("LTOCF_MIRROR") or ORIGIN
+    for file, md5 in zip(FILES, PUBLISHED[name].md5, strict=True):
+        download(f"{base}/{name}/{file}", directory / file, md5=md5)
+    return directory
 
 
 def cache_root() -> Path:

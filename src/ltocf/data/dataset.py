@@ -104,8 +104,9 @@ def _read_description(directory: Path) -> dict[str, Any]:
             f"{directory}: data set format {about.get('version')!r}, "
             f"but this ltocf reads {VERSION}; prepare it again"
         )
-    missing = {"name", "counts", "fingerprint", "origin"} - about.keys()
-    if missing or not {"users", "items", *PARTS} <= about["counts"].keys():
+    counts = about.get("counts")
+    complete = {"name", "fingerprint", "origin"} <= about.keys() and isinstance(counts, dict)
+    if not complete or not {"users", "items", *PARTS} <= counts.keys():
         raise _damaged(directory, f"{MARKER} lacks entries")
     return about
 

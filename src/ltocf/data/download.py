@@ -1,0 +1,96 @@
+"""One file from the web: with progress, retries and a checksum, and never half-written."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+from ltocf.errors import DataError
+
+ATTEMPTS = 4
+CHUNK = 1 << 16
+TIMEOUT_SECONDS = 30
+WORTH_RETRYING = {408, 425, 429, 500, 502, 503, 504}
+
+
+def download(url: str, path: Path, *, md5: str, pause_seconds: float = 1.0) -> None:
+    """Fetch `url` to `path`; what may pass is tried again, each time after a longer pause."""
+    for attempt in range(ATTEMPTS):
+        try:
+            _fetch(url, path, md5)
+            return
+        except _Passing as problem:
+            if attempt == ATTEMPTS - 1:
+                raise DataError(
+                    f"{url}: {problem} (tried {ATTEMPTS} times); try later, or put the file "
+                    "into a folder named by LTOCF_DATA"
+                ) from None
+            time.sleep(pause_seconds * 2**attempt)
+
+
+class _Passing(Exception):
+    """What another attempt may mend."""
+
+
+def _fetch(url: str, path: Path, md5: str) -> None:
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            _copy(url, file.write, path.name, md5)
+        temporary.replace(path)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code not in WORTH_RETRYING:
+            raise DataError(f"{url}: the server answered {error.code} {error.reason}") from None
+        raise _Passing(f"the server answered {error.code} {error.reason}") from None
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError) as error:
+        raise _Passing(f"cannot be reached ({getattr(error, 'reason', error)})") from None
+    except ConnectionError as error:
+        raise _Passing(f"the connection broke ({error.strerror or error})") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _copy(url: str, write: Callable[[bytes], object], label: str, md5: str) -> None:
+    """Pass the body on chunk by chunk; a short or altered one is to be tried again."""
+    digest, received = hashlib.md5(usedforsecurity=False), 0
+    with _progress() as progress, urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+        expected = int(answer.headers.get("Content-Length") or 0)
+        task = progress.add_task(label, total=expected or None)
+        while chunk := answer.read(CHUNK):
+            write(chunk)
+            digest.update(chunk)
+            received += len(chunk)
+            progress.update(task, completed=received)
+    if expected and received < expected:
+        raise _Passing(f"the body ended after {received:,} of {expected:,} bytes")
+    if digest.hexdigest() != md5:
+        raise _Passing(f"the md5 sum is {digest.hexdigest()}, not {md5}")
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    columns = "[progress.description]{task.description}", BarColumn(), DownloadColumn()
+    return Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

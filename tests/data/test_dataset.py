@@ -1,0 +1,160 @@
+import errno
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ltocf.data.dataset import Dataset
+from ltocf.data.splits import hold_out_validation
+from ltocf.data.town import make_town
+from ltocf.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def town() -> Dataset:
+    data = make_town(60, 40).dataset
+    split = hold_out_validation(data.split, 0.2, seed=0)
+    return Dataset(data.name, split, data.item_names, data.origin)
+
+
+@pytest.fixture
+def saved(town: Dataset, tmp_path: Path) -> Path:
+    town.save(tmp_path / "town")
+    return tmp_path / "town"
+
+
+def test_a_data_set_survives_save_and_load(town, saved):
+    again = Dataset.load(saved)
+    for part in ("train", "valid", "test"):
+        ours, theirs = getattr(town.split, part), getattr(again.split, part)
+        assert ours.fingerprint == theirs.fingerprint
+        assert ours.timestamps.tolist() == theirs.timestamps.tolist()
+    assert again.split.train.user_ids == town.split.train.user_ids
+    assert again.split.test.item_ids is again.split.train.item_ids
+    assert again.item_names.equals(town.item_names)
+    assert (again.name, again.origin, again.counts) == (town.name, town.origin, town.counts)
+
+
+def test_the_directory_is_plain_parquet_and_json(saved):
+    assert sorted(file.name for file in saved.iterdir()) == [
+        "dataset.json",
+        "items.parquet",
+        "test.parquet",
+        "train.parquet",
+        "users.parquet",
+        "valid.parquet",
+    ]
+    assert pl.read_parquet_schema(saved / "train.parquet") == {
+        "user": pl.Int32,
+        "item": pl.Int32,
+        "time": pl.Int64,
+    }
+    assert pl.read_parquet(saved / "items.parquet").columns == [
+        "id",
+        "name",
+        "kind",
+        "neighbourhood",
+    ]
+
+
+def test_without_validation_names_or_times_there_is_none_of_them(tmp_path, town):
+    from ltocf.data.interactions import Interactions
+    from ltocf.data.splits import split_ratio
+
+    train = town.split.train
+    timeless = Interactions(train.users, train.items, train.user_ids, train.item_ids)
+    Dataset("bare", split_ratio(timeless, seed=0)).save(tmp_path / "bare")
+    again = Dataset.load(tmp_path / "bare")
+    assert again.item_names is None
+    assert again.split.train.timestamps is None
+    assert len(again.split.valid) == 0
+    assert not (tmp_path / "bare" / "valid.parquet").exists()
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def swap_columns(path: Path) -> None:
+    pl.read_parquet(path).rename({"user": "item", "item": "user"}).write_parquet(path)
+
+
+def raise_rows(path: Path) -> None:
+    pl.read_parquet(path).with_columns(pl.col("user") + 1000).write_parquet(path)
+
+
+def edit_json(path: Path, **entries: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | entries))
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda d: truncate(d / "train.parquet"), "train.parquet cannot be read"),
+        (lambda d: (d / "items.parquet").unlink(), "items.parquet cannot be read"),
+        (lambda d: (d / "users.parquet").write_text("x"), "users.parquet cannot be read"),
+        (lambda d: swap_columns(d / "train.parquet"), "train.parquet"),
+        (lambda d: raise_rows(d / "test.parquet"), "test.parquet holds rows that no id"),
+        (
+            lambda d: (d / "test.parquet").write_bytes((d / "valid.parquet").read_bytes()),
+            "test.parquet is not the one that dataset.json describes",
+        ),
+        (lambda d: edit_json(d / "dataset.json", fingerprint="0"), "its fingerprint"),
+        (lambda d: edit_json(d / "dataset.json", counts={}), "lacks entries"),
+        (lambda d: edit_json(d / "dataset.json", counts=7), "lacks entries"),
+        (lambda d: edit_json(d / "dataset.json", version=99), "format 99, but this ltocf reads 1"),
+        (lambda d: edit_json(d / "dataset.json", format="x"), "not that of a data set"),
+        (lambda d: (d / "dataset.json").write_text('{"a'), "not a prepared data set"),
+        (lambda d: (d / "dataset.json").write_text("[]"), "not that of a data set"),
+        (lambda d: (d / "dataset.json").unlink(), "not a prepared data set"),
+    ],
+)
+def test_a_damaged_or_foreign_directory_is_a_clear_error(saved, harm, message):
+    harm(saved)
+    with pytest.raises(DataError, match=message) as error:
+        Dataset.load(saved)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_there_is_not_overwritten_unless_asked(town, saved):
+    with pytest.raises(DataError, match=r"already exists; .* pass --overwrite"):
+        town.save(saved)
+    (saved / "leftover").touch()
+    town.save(saved, overwrite=True)
+    assert not (saved / "leftover").exists()
+    assert [file.name for file in saved.parent.iterdir()] == ["town"]
+
+
+def test_a_directory_that_is_not_ours_is_never_overwritten(town, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").touch()
+    with pytest.raises(DataError, match=r"is in the way and holds no dataset\.json"):
+        town.save(tmp_path / "photos", overwrite=True)
+    assert (tmp_path / "photos" / "cat.jpg").exists()
+
+
+def test_an_empty_directory_may_be_filled(town, tmp_path):
+    (tmp_path / "new").mkdir()
+    town.save(tmp_path / "new")
+    assert Dataset.load(tmp_path / "new").counts == town.counts
+
+
+def test_a_place_that_cannot_be_written_is_an_error(town, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="cannot be written"):
+        town.save(tmp_path / "file" / "town")
+
+
+def test_a_full_disk_leaves_nothing_behind(town, saved, monkeypatch):
+    before = (saved / "dataset.json").read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    for target, options in (("other", {}), ("town", {"overwrite": True})):
+        with pytest.raises(DataError, match=r"cannot be written \(No space left on device\)"):
+            town.save(saved.parent / target, **options)
+    assert [file.name for file in saved.parent.iterdir()] == ["town"]
+    assert (saved / "dataset.json").read_bytes() == before
