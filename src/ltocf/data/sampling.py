@@ -41,7 +41,7 @@ class TripleBatches:
         scheme: Scheme = "interactions",
     ) -> None:
         self.interactions, self.negatives, self.batch_size = interactions, negatives, batch_size
-        self.key = int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0])
+        self.key = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
         self.scheme = scheme
 
     def __len__(self) -> int:
@@ -57,9 +57,10 @@ class TripleBatches:
         if self.scheme == "interactions":
             return np.random.default_rng(self.key).permutation(len(self.interactions))
         active = np.flatnonzero(self.interactions.user_degrees)
-        return _draw_user_then_item(
-            self.interactions.indptr, active, len(self.interactions), np.uint64(self.key)
+        pairs: NDArray[np.int64] = _draw_user_then_item(
+            self.interactions.indptr, active, len(self.interactions), self.key
         )
+        return pairs
 
     def _batch(self, pairs: NDArray[np.int64], start: int) -> Batch:
         data = self.interactions
@@ -117,36 +118,3 @@ def _draw_unseen(
                 else:
                     high = middle
             out[b, j] = rank + (low - first)
-
-
-@njit(cache=True, parallel=True, fastmath=True)
-def _hardest(users: Any, items: Any, rows: Any, candidates: Any, out: Any) -> None:
-    for b in prange(len(rows)):
-        user = users[rows[b]]
-        best = -np.inf
-        for j in range(candidates.shape[1]):
-            item = items[candidates[b, j]]
-            score = np.float32(0.0)
-            for d in range(user.shape[0]):
-                score += user[d] * item[d]
-            if score > best:
-                best = score
-                out[b, 0] = candidates[b, j]
-
-
-def hardest(users: Tensor, items: Tensor, batch: Batch) -> Tensor:
-    """Of each row's negatives the one scored highest now. (batch, 1); no gradient."""
-    users, items = users.detach(), items.detach()
-    if users.is_cuda:
-        rows = batch.negatives.to(users.device)
-        scores = torch.einsum("bd,bnd->bn", users[batch.users.to(users.device)], items[rows])
-        return rows.gather(1, scores.argmax(1, keepdim=True))
-    out = torch.empty((len(batch.users), 1), dtype=torch.int64)
-    _hardest(
-        users.numpy(),
-        items.numpy(),
-        batch.users.numpy(),
-        batch.negatives.numpy(),
-        out.numpy(),
-    )
-    return out

@@ -1,0 +1,28 @@
+"""Every model by the name that `--model` takes. A new one is a file and a line here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ltocf.config import validated
+from ltocf.errors import ConfigError
+from ltocf.graph import BipartiteGraph
+from ltocf.models.base import Model
+from ltocf.models.lightgcn import LightGCN
+from ltocf.models.ltocf import LTOCF
+from ltocf.models.mf import MF
+from ltocf.models.popularity import Popularity
+
+MODELS: dict[str, type[Model]] = {
+    "ltocf": LTOCF,
+    "lightgcn": LightGCN,
+    "mf": MF,
+    "popularity": Popularity,
+}
+
+
+def build_model(graph: BipartiteGraph, name: str, options: Mapping[str, Any]) -> Model:
+    """The model called `name` with these settings, not yet initialised."""
+    if name not in MODELS:
+        raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}")
+    kind = MODELS[name]
+    return kind(graph, validated(kind.Config, options, f"the settings of model {name!r}"))

@@ -14,11 +14,13 @@ from pydantic import BaseModel, Field
 from scipy.sparse import csr_array, diags_array
 from torch import Tensor, nn
 
+from ltocf.config import LossConfig
 from ltocf.data.interactions import Rows
-from ltocf.data.sampling import Batch, Scheme, TripleBatches, hardest
+from ltocf.data.sampling import Batch, Scheme, TripleBatches
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
-from ltocf.models.losses import LossConfig, score_loss
+from ltocf.models.losses import score_loss
+from ltocf.models.pairs import count_rows, hardest, pair_scores, squared_norms
 from ltocf.propagation.filter import chebyshev_filter, divide_by_x
 
 
@@ -80,6 +82,10 @@ class Model(nn.Module, ABC):
         """Parameters that train with the time learning rate, in turn with the others."""
         return []
 
+    def extracted_times(self) -> list[float]:
+        """For the history: when an ODE's states are read, if it is one."""
+        return []
+
     def after_step_(self) -> None:
         """Restore what an optimiser step may have broken."""
 
@@ -117,9 +123,9 @@ def normalise_rows(histories: csr_array, graph: BipartiteGraph) -> csr_array:
     return csr_array((left @ histories @ right).astype(np.float32))
 
 
-class EmbeddingConfig(ModelConfig):
-    dim: int = Field(64, ge=1)
-    initial_std: float = Field(0.1, gt=0)
+class EmbeddingConfig(ModelConfig, frozen=True):
+    dim: int = Field(default=64, ge=1)
+    initial_std: float = Field(default=0.1, gt=0)
     normalise: bool = False  # score by cosine: final embeddings on the unit sphere
 
 
@@ -144,39 +150,40 @@ class EmbeddingModel(Model):
         """What a new user's vector is a weighted sum of, if it is. (n_items, dim)"""
         return None
 
-    def _scored_embeddings(self) -> tuple[Tensor, Tensor]:
+    def _scored(self) -> Tensor:
         final = self.embeddings()
-        return self.graph.split(F.normalize(final) if self.normalise else final)
+        return F.normalize(final) if self.normalise else final
 
     @torch.no_grad()
     def scorer(self) -> DotScorer:
-        users, items = self._scored_embeddings()
+        users, items = self.graph.split(self._scored())
         return DotScorer(users, items.contiguous(), self.graph, self.history_embeddings())
 
     def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
-        users, items = self._scored_embeddings()
-        batch = Batch(*(part.to(users.device) for part in batch))
+        table = self._scored()
+        n_users, device = self.graph.n_users, table.device
+        users = batch.users.to(device)
+        positives = batch.positives[:, None].to(device) + n_users
+        negatives = batch.negatives.to(device) + n_users
         if loss.hardest:
-            batch = batch._replace(negatives=hardest(users, items, batch))
-        user = F.embedding(batch.users, users)
-        positive = (user * F.embedding(batch.positives, items)).sum(-1)
+            negatives = hardest(table, users, negatives)
         if loss.shared:
-            # The first negatives of the batch are as uniform as any, and one product scores them all.
-            negatives = batch.negatives.flatten()[: loss.shared]
-            negative = user @ F.embedding(negatives, items).T
+            # The batch's first negatives are as uniform as any; one product scores them all.
+            shared = F.embedding(negatives.flatten()[: loss.shared], table)
+            positive = pair_scores(table, users, positives)[:, 0]
+            negative = F.embedding(users, table) @ shared.T
         else:
-            negative = (user.unsqueeze(1) * F.embedding(batch.negatives, items)).sum(-1)
-        return score_loss(positive, negative, loss) + loss.l2 * self.penalty(batch)
+            scores = pair_scores(table, users, torch.cat([positives, negatives], 1))
+            positive, negative = scores[:, 0], scores[:, 1:]
+        penalty = self.penalty(users, positives, negatives) if loss.l2 else 0
+        return score_loss(positive, negative, loss) + loss.l2 * penalty
 
-    def penalty(self, batch: Batch) -> Tensor:
-        """Half the squared norms of the batch's rows of the initial embeddings, a triple."""
-        users, items = self.graph.split(self.weight)
-        n = batch.negatives.shape[1]
-        return (
-            F.embedding(batch.users, users).square().sum()
-            + F.embedding(batch.positives, items).square().sum()
-            + F.embedding(batch.negatives, items).square().sum() / n
-        ) / (2 * len(batch.users))
+    def penalty(self, users: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
+        """Half the squared norms of the batch's rows of the initial embeddings, a triple; of
+        several negatives, their mean."""
+        n = self.graph.n_nodes
+        times = count_rows(n, users, positives) + count_rows(n, negatives) / negatives.shape[1]
+        return squared_norms(self.weight, times.to(self.weight)) / (2 * len(users))
 
 
 class FilterModel(EmbeddingModel):
@@ -191,8 +198,8 @@ class FilterModel(EmbeddingModel):
         return chebyshev_filter(self.graph, self.weight, self.coefficients())
 
     def history_embeddings(self) -> Tensor:
-        """The items' rows of g(A) E, where h(x) = h(0) + x g(x): a user's final vector is h(0) times
-        his own plus A[u, j] times row j for every j of his history."""
+        """The items' rows of g(A) E, where h(x) = h(0) + x g(x): a user's final vector is h(0)
+        times his own plus A[u, j] times row j for every j of his history."""
         filtered = chebyshev_filter(self.graph, self.weight, divide_by_x(self.coefficients()))
         return self.graph.split(filtered)[1]
 

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch.nn.functional as F
-from pydantic import BaseModel, Field
 from torch import Tensor
 
-
-class LossConfig(BaseModel, frozen=True, extra="forbid"):
-    """`[loss]` in a config file."""
-
-    name: Literal["bpr", "softmax", "bsl"] = "bpr"
-    negatives: int = Field(1, ge=1)  # unseen items drawn for each positive
-    hardest: bool = False  # keep only the negative that the model scores highest
-    shared: int = Field(0, ge=0)  # softmax, bsl: negatives drawn once for the whole batch instead
-    temperature: float = Field(0.1, gt=0)  # softmax, bsl
-    positive_temperature: float = Field(0.1, gt=0)  # bsl
-    l2: float = Field(1e-4, ge=0)  # on the rows of the batch in the initial embeddings
+from ltocf.config import LossConfig
 
 
 def bpr(positive: Tensor, negative: Tensor) -> Tensor:

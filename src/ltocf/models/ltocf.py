@@ -85,3 +85,6 @@ class LTOCF(FilterModel):
 
     def after_step_(self) -> None:
         self.times.project_()
+
+    def extracted_times(self) -> list[float]:
+        return self.times.inner.tolist()

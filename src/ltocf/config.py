@@ -1,0 +1,161 @@
+"""A run's settings: TOML in, TOML out, `key=value` overrides; unknown keys are refused."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from ltocf.errors import ConfigError
+
+
+class LossConfig(BaseModel, frozen=True, extra="forbid"):
+    """`[loss]`"""
+
+    name: Literal["bpr", "softmax", "bsl"] = "bpr"
+    negatives: int = Field(default=32, ge=1)  # unseen items drawn for each positive
+    hardest: bool = True  # keep only the negative that the model scores highest
+    shared: int = Field(
+        default=0, ge=0
+    )  # softmax, bsl: negatives drawn once for the whole batch instead
+    temperature: float = Field(default=0.1, gt=0)  # softmax, bsl
+    positive_temperature: float = Field(default=0.1, gt=0)  # bsl
+    l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
+
+
+class TrainConfig(BaseModel, frozen=True, extra="forbid"):
+    """`[train]`"""
+
+    epochs: int = Field(default=30, ge=0)
+    batch_size: int | None = Field(
+        default=None, ge=1
+    )  # none: about 50 batches an epoch, 512 to 16,384
+    scheme: Literal["interactions", "users"] = "interactions"
+    learning_rate: float = Field(default=8e-3, gt=0)
+    schedule: Literal["cosine", "constant"] = "cosine"
+    time_learning_rate: float = Field(default=1e-2, ge=0)
+    time_updates: Literal["alternate", "joint"] = "alternate"
+    time_every: int = Field(
+        default=10, ge=1
+    )  # alternate: batches for the embeddings to one for the times
+    average: float = Field(
+        default=0.0, ge=0, lt=1
+    )  # decay of the averaged weights; 0 keeps the last
+    protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
+    validation: float = Field(default=0.1, gt=0, lt=1)  # share of train cut off to choose the epoch
+    evaluate_every: int = Field(default=5, ge=1)
+    patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
+
+    def batch_size_for(self, n_interactions: int) -> int:
+        return self.batch_size or min(max(n_interactions // 50, 512), 16384)
+
+
+class RunConfig(BaseModel, frozen=True, extra="forbid"):
+    """All that is needed to repeat a run."""
+
+    dataset: str = "town"
+    seed: int = 0
+    model: dict[str, Any] = {"name": "ltocf"}  # validated by the model's own Config
+    loss: LossConfig = LossConfig()
+    train: TrainConfig = TrainConfig()
+    versions: dict[str, str] = {}
+
+    @property
+    def model_name(self) -> str:
+        return str(self.model["name"])
+
+    @property
+    def model_options(self) -> dict[str, Any]:
+        return {key: value for key, value in self.model.items() if key != "name"}
+
+
+Config = TypeVar("Config", bound=BaseModel)
+
+
+def validated(config: type[Config], values: Mapping[str, Any], where: str) -> Config:
+    """The config, or a ConfigError that names the key as the user typed it and the choices."""
+    try:
+        return config.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            choices = ", ".join(config.model_fields)
+            raise ConfigError(f"unknown key {key!r} in {where}; choose one of: {choices}") from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{where} {key} = {first['input']!r}: {message.lower()}") from None
+
+
+def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> RunConfig:
+    """Settings from a parsed TOML file and `key=value` strings, which win."""
+    merged = {
+        key: dict(value) if isinstance(value, dict) else value for key, value in values.items()
+    }
+    merged["model"] = {"name": "ltocf"} | merged.get("model", {})
+    for override in overrides:
+        section, key, value = _parse_override(override)
+        (merged.setdefault(section, {}) if section else merged)[key] = value
+    sections = {
+        "loss": validated(LossConfig, merged.pop("loss", {}), "[loss]"),
+        "train": validated(TrainConfig, merged.pop("train", {}), "[train]"),
+    }
+    return validated(RunConfig, merged | sections, "the config")
+
+
+def _parse_override(text: str) -> tuple[str, str, Any]:
+    """`train.epochs=5`, or `epochs=5` where the section is clear; `loss=bpr` names the loss."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"cannot read {text!r}: expected key=value, such as epochs=20")
+    section, dot, name = key.strip().rpartition(".")
+    if not dot:
+        if name in ("loss", "model"):
+            section, name = name, "name"
+        elif name in TrainConfig.model_fields:
+            section = "train"
+        elif name in LossConfig.model_fields:
+            section = "loss"
+        elif name not in RunConfig.model_fields:
+            section = "model"
+    return section, name, _parse_value(value.strip())
+
+
+def _parse_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def read_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"no config file {str(path)!r}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path}: cannot be read as TOML: {error}") from None
+    return make_config(values, overrides)
+
+
+def to_toml(config: RunConfig) -> str:
+    """Reads back as the same config. Keys that are none are left out: that is their default."""
+    values = config.model_dump(exclude_none=True)
+    lines = [
+        f"{key} = {_toml(value)}" for key, value in values.items() if key in ("dataset", "seed")
+    ]
+    for section, entries in values.items():
+        if isinstance(entries, dict):
+            lines += ["", f"[{section}]"]
+            lines += [
+                f"{key} = {_toml(value)}" for key, value in entries.items() if value is not None
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    # JSON's strings, numbers, booleans and lists of them are TOML's too.
+    return json.dumps(value, ensure_ascii=False)

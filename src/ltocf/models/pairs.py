@@ -1,0 +1,102 @@
+"""Scores of pairs of rows of one table, and the gradient of the table in one pass.
+
+torch would gather every operand, and its backward would fill a table of zeros for each of them: on
+a CPU that costs as much as the propagation itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import get_num_threads, njit, prange
+from torch import Tensor
+
+
+def pair_scores(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """<table[left[b]], table[right[b, j]]>, for left (batch,) and right (batch, n). (batch, n)"""
+    if table.is_cuda:
+        return torch.einsum("bd,bnd->bn", table[left], table[right])
+    scores: Tensor = _PairScores.apply(table, left, right)  # type: ignore[no-untyped-call]
+    return scores
+
+
+def squared_norms(table: Tensor, times: Tensor) -> Tensor:
+    """sum_r times[r] |table[r]|^2."""
+    total: Tensor = _SquaredNorms.apply(table, times)  # type: ignore[no-untyped-call]
+    return total
+
+
+def hardest(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Of each row of `right` the entry scored highest with `left`. (batch, 1); no gradient."""
+    with torch.no_grad():
+        return right.gather(1, pair_scores(table, left, right).argmax(1, keepdim=True))
+
+
+class _PairScores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        ctx.save_for_backward(table, left, right)
+        scores = table.new_empty(right.shape)
+        _score(table.detach().numpy(), left.numpy(), right.numpy(), scores.numpy())
+        return scores
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, by_score: Tensor) -> tuple[Tensor, None, None]:
+        table, left, right = ctx.saved_tensors
+        gradient = torch.zeros_like(table)
+        weights, parts = by_score.contiguous().numpy(), min(get_num_threads(), table.shape[1])
+        table = table.detach().numpy()
+        _scatter(table, left.numpy(), right.numpy(), weights, gradient.numpy(), parts)
+        return gradient, None, None
+
+
+class _SquaredNorms(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, times: Tensor) -> Tensor:
+        ctx.save_for_backward(table, times)
+        total: Tensor = times @ torch.linalg.vector_norm(table, dim=1).square()
+        return total
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
+        table, times = ctx.saved_tensors
+        return table * (2 * upstream * times)[:, None], None
+
+
+@njit(cache=True, parallel=True, fastmath=True)
+def _score(table: Any, left: Any, right: Any, out: Any) -> None:
+    for b in prange(len(left)):
+        row = table[left[b]]
+        for j in range(right.shape[1]):
+            other = table[right[b, j]]
+            total = row[0] * other[0]
+            for d in range(1, row.shape[0]):
+                total += row[d] * other[d]
+            out[b, j] = total
+
+
+@njit(cache=True, parallel=True, fastmath=True)
+def _scatter(table: Any, left: Any, right: Any, weights: Any, out: Any, parts: Any) -> None:
+    """out[left] += weight table[right] and the reverse. A thread owns columns, not pairs: no two
+    write the same number, and every sum is in the order of the batch for any number of threads."""
+    dim = table.shape[1]
+    for part in prange(parts):
+        start, stop = dim * part // parts, dim * (part + 1) // parts
+        for b in range(len(left)):
+            row, into = table[left[b], start:stop], out[left[b], start:stop]
+            for j in range(right.shape[1]):
+                weight = weights[b, j]
+                other, into_other = table[right[b, j], start:stop], out[right[b, j], start:stop]
+                for d in range(row.shape[0]):
+                    into[d] += weight * other[d]
+                    into_other[d] += weight * row[d]
+
+
+def count_rows(n: int, *rows: Tensor) -> Tensor:
+    """How often each of 0..n-1 stands in the rows. (n,)"""
+    flat = np.concatenate([part.cpu().numpy().ravel() for part in rows])
+    return torch.from_numpy(np.bincount(flat, minlength=n))

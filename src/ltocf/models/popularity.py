@@ -1,0 +1,20 @@
+"""The floor under every model: the same list for everybody, or a random one."""
+
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from ltocf.models.base import HistoryModel, ModelConfig
+
+
+class Popularity(HistoryModel):
+    """Items by their number of training interactions."""
+
+    Config = ModelConfig
+    counts: Tensor
+
+    def solve(self, seed: int) -> dict[str, Tensor]:
+        return {"counts": torch.from_numpy(self.graph.interactions.item_degrees).float()}
+
+    def score_histories(self, histories: csr_array) -> Tensor:
+        return self.counts.repeat(histories.shape[0], 1)
