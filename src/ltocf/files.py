@@ -66,3 +66,16 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@contextmanager
+def replacing(path: Path, *, error: type[LtocfError] = DataError) -> Iterator[Path]:
+    """A temporary name beside `path` to write to; it becomes `path` if the body succeeds."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as failure:
+        raise error(f"{path}: cannot be written ({failure.strerror or failure})") from None
+    finally:
+        temporary.unlink(missing_ok=True)

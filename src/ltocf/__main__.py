@@ -1,0 +1,3 @@
+from ltocf.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""ltocf prepare, datasets"""
