@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
-from itertools import pairwise
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions
-from ltocf.kernels import step_kernel
-
-CHUNKS = 16  # row ranges of equal work: fixed, so that sums do not depend on the number of threads
+from ltocf.kernels.blocks import Adjacency, chebyshev_sum, column_padding
 
 
 class BipartiteGraph:
@@ -62,28 +59,13 @@ class BipartiteGraph:
     def _chebyshev_cpu(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
     ) -> tuple[Tensor, list[float]]:
-        # Without neighbours a row counts as degree 1: S is invertible and A's row still zero.
-        degrees = torch.from_numpy(np.maximum(self.degrees, 1)).to(E.dtype)[:, None]
-        root = degrees.sqrt()
-        previous, current = torch.zeros_like(E), (E / root).contiguous()
-        out = coefficients[0] * current
-        weighted = torch.empty(0, E.shape[1], dtype=E.dtype) if other is None else other * root
-        products = (
-            [] if other is None else [torch.sum(current * weighted, dtype=torch.float64).item()]
-        )
-        inverse = (1 / degrees)[:, 0].numpy()
-        kernel, scalar = step_kernel(E.shape[1]), out.numpy().dtype.type
-        for k, coefficient in enumerate(coefficients[1:]):
-            alpha, beta = (1, 0) if k == 0 else (2, 1)
-            arrays = (self.indptr, self.neighbours, inverse, current.numpy(), previous.numpy())
-            scalars = (scalar(alpha), scalar(beta), scalar(coefficient))
-            sums = _in_parallel(
-                kernel, self._row_ranges, *arrays, *scalars, out.numpy(), weighted.numpy()
-            )
-            current, previous = previous, current
-            if other is not None:
-                products.append(sum(sums))
-        return out.mul_(root), products
+        dim, threads = E.shape[1], torch.get_num_threads()
+        E = _whole_registers(E)
+        beside = None if other is None else _whole_registers(other.detach()).numpy()
+        out = torch.empty_like(E)
+        adjacency = Adjacency(self.indptr, self.neighbours)
+        products = chebyshev_sum(adjacency, E.numpy(), coefficients, beside, out.numpy(), threads)
+        return out[:, :dim].contiguous(), [] if other is None else products
 
     def _chebyshev_torch(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
@@ -104,20 +86,22 @@ class BipartiteGraph:
             indptr, neighbours = torch.from_numpy(self.indptr), torch.from_numpy(self.neighbours)
             root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))
             values = 1 / (root[neighbours.long()] * root.repeat_interleave(indptr.diff()))
-            self._sparse[device, dtype] = torch.sparse_csr_tensor(
-                indptr,
-                neighbours.long(),
-                values,
-                (self.n_nodes, self.n_nodes),
-                check_invariants=False,
-            ).to(device, dtype)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+                self._sparse[device, dtype] = torch.sparse_csr_tensor(
+                    indptr,
+                    neighbours.long(),
+                    values,
+                    (self.n_nodes, self.n_nodes),
+                    check_invariants=False,
+                ).to(device, dtype)
         return self._sparse[device, dtype]
 
-    @cached_property
-    def _row_ranges(self) -> list[tuple[int, int]]:
-        work = self.indptr + np.arange(self.n_nodes + 1)
-        bounds = np.searchsorted(work, np.linspace(0, work[-1], CHUNKS + 1))
-        return [(int(a), int(b)) for a, b in pairwise(bounds)]
+
+def _whole_registers(table: Tensor) -> Tensor:
+    """The table, contiguous, with columns of zeros added where the kernels need them."""
+    padding = column_padding(table.shape[1], table.itemsize)
+    return F.pad(table, (0, padding)) if padding else table.contiguous()
 
 
 class _Product(torch.autograd.Function):
@@ -129,19 +113,3 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.graph @ gradient, None
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="ltocf")
-
-
-def _in_parallel(
-    kernel: Callable[..., float], ranges: Sequence[tuple[int, int]], *arguments: Any
-) -> list[float]:
-    """kernel(start, stop, *arguments) for each range, on torch's number of threads, in order."""
-    threads = torch.get_num_threads()
-    if threads == 1:
-        return [kernel(start, stop, *arguments) for start, stop in ranges]
-    jobs = [_pool(threads).submit(kernel, start, stop, *arguments) for start, stop in ranges]
-    return [job.result() for job in jobs]

@@ -1,0 +1,131 @@
+"""Chebyshev sums on the CPU: blocks of columns and ranges of rows shared out to threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltocf.kernels.recurrence import compile_kernels
+from ltocf.kernels.vectors import REGISTER_BYTES
+
+BLOCK_BYTES = (
+    2 * REGISTER_BYTES
+)  # of a row: narrower re-reads the neighbours more often, wider spills
+RANGES = 64  # of rows: fixed, so that inner products do not depend on the number of threads
+SMALL = 1 << 18  # sums of fewer terms are not worth a thread
+
+Table = NDArray[np.floating[Any]]
+
+
+class Adjacency(NamedTuple):
+    """The neighbours of row r are neighbours[indptr[r]:indptr[r + 1]]."""
+
+    indptr: NDArray[np.int64]
+    neighbours: NDArray[np.int32]
+
+
+def column_padding(dim: int, itemsize: int) -> int:
+    """How many columns a table lacks to be made of whole registers."""
+    return -dim % (REGISTER_BYTES // itemsize)
+
+
+def chebyshev_sum(
+    adjacency: Adjacency,
+    E: Table,
+    coefficients: Sequence[float],
+    other: Table | None,
+    out: Table,
+    threads: int,
+) -> list[float]:
+    """out = sum_k c_k T_k(A) E; the inner products <T_k(A) E, other>, or zeros without another.
+
+    Tables are C-contiguous, of one dtype, and lack no column padding. Each row is summed by one
+    thread and the partial products are added in a fixed order: threads change only the time.
+    """
+    blocks = list(_blocks(E.shape[1], E.itemsize))
+    if adjacency.indptr[-1] * E.shape[1] * len(coefficients) < SMALL:
+        threads = 1
+    teams = min(threads, len(blocks))
+    members = min(threads // teams, RANGES)
+    products = np.zeros((len(blocks), len(coefficients), RANGES))
+    job = _Job(adjacency, E, coefficients, E[:0] if other is None else other, out, products)
+    for width in {width for _, width in blocks}:
+        compile_kernels(E.dtype.name, width)  # here, and not in every thread at once
+    with ThreadPoolExecutor(teams * members) as pool:
+        runs = []
+        for team in range(teams):
+            shared = (list(enumerate(blocks))[team::teams], job.buffers(blocks), Barrier(members))
+            runs += [pool.submit(job.run, *shared, member, members) for member in range(members)]
+        for run in runs:
+            run.result()
+    totals: list[float] = products.sum(axis=(0, 2)).tolist()
+    return totals
+
+
+def _blocks(dim: int, itemsize: int) -> Iterator[tuple[int, int]]:
+    """The first column and the width of each block."""
+    for column in range(0, dim, BLOCK_BYTES // itemsize):
+        yield column, min(BLOCK_BYTES // itemsize, dim - column)
+
+
+class _Job:
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        E: Table,
+        coefficients: Sequence[float],
+        other: Table,
+        out: Table,
+        products: NDArray[np.float64],
+    ) -> None:
+        self.adjacency, self.E, self.other, self.out = adjacency, E, other, out
+        self.coefficients, self.products = coefficients, products
+        degrees = np.diff(adjacency.indptr)
+        # Without neighbours a row counts as degree 1: S is invertible and A's row still zero.
+        self.root = np.sqrt(np.maximum(degrees, 1)).astype(E.dtype)
+        work = adjacency.indptr + np.arange(len(adjacency.indptr))
+        self.bounds = np.searchsorted(work, np.linspace(0, work[-1], RANGES + 1))
+
+    def buffers(self, blocks: Sequence[tuple[int, int]]) -> tuple[Table, Table]:
+        """Two flat tables for the recurrence, aligned to cache lines."""
+        n = len(self.E) * max(width for _, width in blocks)
+        return _aligned(n, self.E.dtype), _aligned(n, self.E.dtype)
+
+    def run(
+        self,
+        blocks: Sequence[tuple[int, tuple[int, int]]],
+        buffers: tuple[Table, Table],
+        barrier: Barrier,
+        member: int,
+        members: int,
+    ) -> None:
+        """Do this member's rows of its team's blocks."""
+        low, high = member * RANGES // members, (member + 1) * RANGES // members
+        rows, real = self.bounds[low : high + 1], self.E.dtype.type
+        for index, (column, width) in blocks:
+            kernels = compile_kernels(self.E.dtype.name, width)
+            shape = (len(self.E), width)
+            current, previous = (flat[: shape[0] * width].reshape(shape) for flat in buffers)
+            for k, coefficient in enumerate(self.coefficients):
+                products = self.products[index, k, low:high]
+                tail = (real(coefficient), column, self.out, self.other, products)
+                if k == 0:
+                    kernels.start(rows, self.root, self.E, current, previous, *tail)
+                else:
+                    scales = (real(1), real(0)) if k == 1 else (real(2), real(1))
+                    kernels.step(
+                        rows, self.root, *self.adjacency, *scales, current, previous, *tail
+                    )
+                    current, previous = previous, current
+                barrier.wait()
+
+
+def _aligned(n: int, dtype: np.dtype[Any]) -> Table:
+    memory = np.empty(n * dtype.itemsize + REGISTER_BYTES, np.uint8)
+    start = -memory.ctypes.data % REGISTER_BYTES
+    return memory[start : start + n * dtype.itemsize].view(dtype)

@@ -1,0 +1,119 @@
+"""LLVM vector instructions on rows of tables, for what Numba's compiler does not make of loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils as untyped_cgutils
+
+REGISTER_BYTES = 64  # one cache line and one AVX-512 register; LLVM splits it where there are none
+INDEX = ir.IntType(64)
+LANE = ir.IntType(32)
+cgutils: Any = untyped_cgutils
+
+
+class Table:
+    """A C-contiguous array among the arguments of the function being generated."""
+
+    def __init__(self, builder: ir.IRBuilder, array: Any) -> None:
+        self.builder, self.data, self.shape = builder, array.data, array.shape
+
+    def at(self, row: Any, column: Any = None) -> Any:
+        """The address of an element."""
+        place = self.builder.mul(row, self.builder.extract_value(self.shape, 1))
+        if column is not None:
+            place = self.builder.add(place, column)
+        return self.builder.gep(self.data, [place])
+
+    @property
+    def is_empty(self) -> Any:
+        return self.builder.icmp_signed("==", self.builder.extract_value(self.shape, 0), INDEX(0))
+
+
+class VectorCode:
+    """Emits code on rows of numbers, as lists of vectors that fill a register each.
+
+    The numbers are of the type that the function returns, and its first argument says how many: a
+    constant, known to the compiler.
+    """
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.context, self.builder = context, builder
+        self.signature, self.arguments = signature, arguments
+        self.itemsize = itemsize = signature.return_type.bitwidth // 8
+        width = signature.args[0].literal_value
+        self.lanes = REGISTER_BYTES // itemsize
+        self.real = ir.FloatType() if itemsize == 4 else ir.DoubleType()
+        self.vector = ir.VectorType(self.real, self.lanes)
+        self.zero = ir.Constant(self.vector, None)
+        self.offsets = range(0, width, self.lanes)
+
+    def table(self, position: int) -> Table:
+        make = self.context.make_array(self.signature.args[position])
+        return Table(self.builder, make(self.context, self.builder, self.arguments[position]))
+
+    def add(self, a: Any, b: Any) -> Any:
+        return self.builder.fadd(a, b, flags=("fast",))
+
+    def multiply(self, a: Any, b: Any) -> Any:
+        return self.builder.fmul(a, b, flags=("fast",))
+
+    def subtract_products(self, a: Any, b: Any, c: Any, d: Any) -> Any:
+        """a b - c d"""
+        return self.builder.fsub(self.multiply(a, b), self.multiply(c, d), flags=("fast",))
+
+    def splat(self, scalar: Any) -> Any:
+        """A vector of this scalar in every lane."""
+        one = self.builder.insert_element(ir.Constant(self.vector, ir.Undefined), scalar, LANE(0))
+        return self.builder.shuffle_vector(one, one, _lanes([0] * self.lanes))
+
+    def _address(self, row: Any, offset: int) -> Any:
+        return self.builder.bitcast(
+            self.builder.gep(row, [INDEX(offset)]), self.vector.as_pointer()
+        )
+
+    def load_row(self, row: Any) -> list[Any]:
+        return [self.builder.load(self._address(row, k), align=self.itemsize) for k in self.offsets]
+
+    def store_row(self, values: list[Any], row: Any) -> None:
+        for offset, value in zip(self.offsets, values, strict=True):
+            self.builder.store(value, self._address(row, offset), align=self.itemsize)
+
+    def sum_rows(self, table: Table, rows: Table, first: Any, last: Any) -> list[Any]:
+        """sum of table[rows[i]] for i from first to last, the last one excluded."""
+        builder = self.builder
+        # Stack slots of vectors become registers when LLVM optimises.
+        sums = [cgutils.alloca_once(builder, self.vector) for _ in self.offsets]
+        for total in sums:
+            builder.store(self.zero, total)
+        with cgutils.for_range_slice(builder, first, last, INDEX(1), INDEX) as (i, _):
+            row = builder.zext(builder.load(builder.gep(rows.data, [i])), INDEX)
+            for total, term in zip(sums, self.load_row(table.at(row)), strict=True):
+                builder.store(self.add(builder.load(total), term), total)
+        return [builder.load(total) for total in sums]
+
+    def inner_product(self, values: list[Any], other_row: Any, is_zero: Any) -> Any:
+        """<values, other_row>, or 0 without reading the other row."""
+        builder = self.builder
+        result = cgutils.alloca_once(builder, self.real)
+        builder.store(ir.Constant(self.real, 0.0), result)
+        with builder.if_then(builder.not_(is_zero)):
+            total = self.zero
+            for value, factor in zip(values, self.load_row(other_row), strict=True):
+                total = self.add(total, self.multiply(value, factor))
+            builder.store(self._sum_lanes(total), result)
+        return builder.load(result)
+
+    def _sum_lanes(self, vector: Any) -> Any:
+        while (half := vector.type.count // 2) > 0:
+            low, high = (
+                self.builder.shuffle_vector(vector, vector, _lanes(range(start, start + half)))
+                for start in (0, half)
+            )
+            vector = self.add(low, high)
+        return self.builder.extract_element(vector, LANE(0))
+
+
+def _lanes(indices: Any) -> ir.Constant:
+    return ir.Constant(ir.VectorType(LANE, len(indices)), list(indices))
