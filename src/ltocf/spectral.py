@@ -20,7 +20,7 @@ from torch import Tensor
 from ltocf.data.catalog import cache_root
 from ltocf.graph import BipartiteGraph
 
-COLUMNS = 64  # of one product with the graph: a width that the kernels are compiled for
+COLUMNS = 64  # of one product with the graph: its tables stay cached
 SPARE, DEGREE, ROUNDS = 64, 8, 12
 DENSE_SIDE = 700  # up to here LAPACK is as fast, and exact
 
@@ -61,16 +61,13 @@ def half_product(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor]:
     """(N X, N^T N X) for X of (n_items, any), some columns at a time."""
     users = torch.empty(graph.n_users, X.shape[1])
     items = torch.empty(graph.n_items, X.shape[1])
-    E = torch.zeros(graph.n_nodes, COLUMNS)
     for start in range(0, X.shape[1], COLUMNS):
         part = X[:, start : start + COLUMNS]
-        width = part.shape[1]
-        E[: graph.n_users] = 0
-        E[graph.n_users :, :width] = part
+        columns = slice(start, start + part.shape[1])
         # Users see only items and items only users, so two products stay in their own blocks.
-        once = graph @ E
-        users[:, start : start + width] = once[: graph.n_users, :width]
-        items[:, start : start + width] = (graph @ once)[graph.n_users :, :width]
+        once = graph @ torch.cat([torch.zeros(graph.n_users, part.shape[1]), part])
+        users[:, columns] = once[: graph.n_users]
+        items[:, columns] = (graph @ once)[graph.n_users :]
     return users, items
 
 

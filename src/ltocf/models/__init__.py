@@ -7,6 +7,9 @@ from ltocf.config import validated
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
 from ltocf.models.base import Model
+from ltocf.models.bspm import BSPM
+from ltocf.models.chebycf import ChebyCF
+from ltocf.models.gfcf import GFCF
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.mf import MF
@@ -17,6 +20,9 @@ MODELS: dict[str, type[Model]] = {
     "lightgcn": LightGCN,
     "mf": MF,
     "popularity": Popularity,
+    "gfcf": GFCF,
+    "bspm": BSPM,
+    "chebycf": ChebyCF,
 }
 
 

@@ -17,7 +17,7 @@ from ltocf.graph import BipartiteGraph
 from ltocf.propagation.filter import chebyshev_coefficients, chebyshev_nodes
 
 Response = Callable[[Tensor], Tensor]  # of the eigenvalues of P, on [0, 1], in float64
-NARROW, WIDE = 8, 64  # columns of one run: widths that the kernels are compiled for
+COLUMNS = 64  # of one run of the recurrence: its tables stay cached
 
 
 class Deflated(NamedTuple):
@@ -28,7 +28,7 @@ class Deflated(NamedTuple):
 
 
 def deflate(response: Response, values: Tensor, degree: int) -> Deflated:
-    """Split h into what the leading eigenvalues of P (descending) need and a polynomial for the rest.
+    """Split h into a polynomial and what the leading eigenvalues of P (descending) need beyond it.
 
     p interpolates h on [0, the least of the values], a short interval on which a low degree is
     enough; on the leading eigenvectors the difference is exact. A polynomial h of no more than
@@ -52,11 +52,10 @@ def filter_items(graph: BipartiteGraph, X: Tensor, coefficients: Tensor) -> Tens
     Memory beyond the result: four tables of (n_users + n_items, 64).
     """
     out = torch.empty(graph.n_items, X.shape[1], dtype=X.dtype)
-    for start in range(0, X.shape[1], WIDE):
-        part = X[:, start : start + WIDE]
-        width = NARROW if part.shape[1] <= NARROW else WIDE
-        E = torch.zeros(graph.n_nodes, width, dtype=X.dtype)
-        E[graph.n_users :, : part.shape[1]] = part
+    for start in range(0, X.shape[1], COLUMNS):
+        part = X[:, start : start + COLUMNS]
+        E = torch.zeros(graph.n_nodes, part.shape[1], dtype=X.dtype)
+        E[graph.n_users :] = part
         filtered = graph.chebyshev_sum(E, coefficients.tolist())[0]
-        out[:, start : start + WIDE] = filtered[graph.n_users :, : part.shape[1]]
+        out[:, start : start + COLUMNS] = filtered[graph.n_users :]
     return out
