@@ -61,6 +61,8 @@ class Dataset:
         ids = _id_map(directory, users), _id_map(directory, items)
         train, valid, test = (_read_pairs(directory, part, about["counts"], *ids) for part in PARTS)
         split = Split(train, valid, test)
+        if not len(train):
+            raise _damaged(directory, "it has no training data")
         if split.train.fingerprint != about["fingerprint"]:
             raise _damaged(directory, "train.parquet does not match its fingerprint")
         display = items.drop("id")
@@ -106,7 +108,7 @@ def _read_description(directory: Path) -> dict[str, Any]:
         )
     counts = about.get("counts")
     complete = {"name", "fingerprint", "origin"} <= about.keys() and isinstance(counts, dict)
-    if not complete or not {"users", "items", *PARTS} <= counts.keys():
+    if not complete or not {"users", "items", *PARTS} <= about["counts"].keys():
         raise _damaged(directory, f"{MARKER} lacks entries")
     return about
 

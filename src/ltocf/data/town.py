@@ -41,6 +41,17 @@ class Town:
     place_kinds: NDArray[np.int64]  # (places,)
     place_homes: NDArray[np.int64]  # (places,)
 
+    def log(self) -> pl.DataFrame:
+        """All visits as a raw log: columns person, place and time (in seconds since 1970)."""
+        visits = self.dataset.split.train.union(self.dataset.split.test)
+        return pl.DataFrame(
+            {
+                "person": visits.user_ids.ids.gather(visits.users),
+                "place": visits.item_ids.ids.gather(visits.items),
+                "time": visits.timestamps,
+            }
+        ).sort("time", "person", "place")
+
 
 def make_town(people: int = 2000, places: int = 1500, seed: int = 0) -> Town:
     """People choose places by taste, distance and renown, with some chance; the same for a seed."""
