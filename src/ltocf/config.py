@@ -47,7 +47,7 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid"):
     )  # decay of the averaged weights; 0 keeps the last
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
     validation: float = Field(default=0.1, gt=0, lt=1)  # share of train cut off to choose the epoch
-    evaluate_every: int = Field(default=5, ge=1)
+    evaluate_every: int = Field(default=1, ge=1)
     patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
 
     def batch_size_for(self, n_interactions: int) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli import data, demo, recommending, training
+from ltocf.cli import demo, recommending, training
 from ltocf.errors import LtocfError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     epilog="Start with: ltocf demo",
 )
 for command in (
+    demo.demo,
     training.train,
     training.evaluate,
     training.models,

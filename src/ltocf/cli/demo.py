@@ -1,1 +1,51 @@
 """ltocf demo"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltocf.cli.output import Json, print_json, print_table, say, training_progress
+
+# Popularity is the floor, MF has no graph, LightGCN no learned times.
+COMPARED = ("popularity", "mf", "lightgcn", "ltocf")
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the runs go.")
+    ] = Path("runs/demo"),
+    epochs: Annotated[int, typer.Option(help="Of training, for each model.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """The whole tour on built-in data: train, compare, recommend. About a minute."""
+    from ltocf.config import make_config
+    from ltocf.pipeline import start_run, train_run
+    from ltocf.recommend import Recommender
+
+    say("A town of 2,000 people and 1,500 places; who will like what?")
+    metrics = {}
+    for name in COMPARED:
+        config = make_config({}, ["dataset=town", f"model={name}", f"epochs={epochs}"])
+        run = start_run(config, output / name, overwrite=True)
+        with training_progress(epochs, name) as progress:
+            metrics[name] = train_run(run, progress)
+    recommender = Recommender.load(output / "ltocf")
+    people = recommender.dataset.split.train.user_ids.ids.head(3).to_list()
+    found = recommender.recommend(people, 5)
+    if as_json:
+        print_json({"metrics": metrics, "recommendations": found.to_dicts()})
+        return
+    print_table(
+        "\nOn visits the models have not seen",
+        ["model", "Recall@20", "NDCG@20"],
+        [[n, f"{m['recall@20']:.4f}", f"{m['ndcg@20']:.4f}"] for n, m in metrics.items()],
+    )
+    for person in people:
+        rows = found.filter(found["user"] == person).drop("user", "rank", "item")
+        cells = [[str(row["name"]), f"{row['score']:.2f}"] for row in rows.to_dicts()]
+        print_table(f"\nFor {person}", ["place", "score"], cells)
+    print(f"\nCurves: {output / 'ltocf' / 'curves.png'}")
+    print(f"Next:   ltocf recommend {output / 'ltocf'} --user {people[0]}")

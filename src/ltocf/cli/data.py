@@ -1,1 +1,0 @@
-"""ltocf prepare, datasets"""
