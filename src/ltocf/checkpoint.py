@@ -106,7 +106,7 @@ class Run:
         return TrainState(**{k: json.loads(v) for k, v in counters.items()}, tensors=tensors)
 
     def save_history(self, records: list[EpochRecord]) -> None:
-        with replacing(self.path / "history.jsonl") as temporary:
+        with replacing(self.path / "history.jsonl", error=CheckpointError) as temporary:
             temporary.write_text("".join(record.to_json() + "\n" for record in records))
 
     def history(self) -> list[EpochRecord]:
@@ -121,7 +121,7 @@ class Run:
     def finish(self, model: Model, metrics: Metrics) -> None:
         """Keep the weights and the test metrics; what resuming needed is no longer of use."""
         self.save_weights(model)
-        with replacing(self.path / "metrics.json") as temporary:
+        with replacing(self.path / "metrics.json", error=CheckpointError) as temporary:
             temporary.write_text(json.dumps(metrics, indent=2) + "\n")
         (self.path / "state.safetensors").unlink(missing_ok=True)
 
@@ -135,7 +135,7 @@ class Run:
             ) from None
 
     def _write(self, name: str, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-        with replacing(self.path / name) as temporary:
+        with replacing(self.path / name, error=CheckpointError) as temporary:
             whole = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
             save_file(whole, temporary, metadata)
 

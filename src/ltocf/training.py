@@ -138,7 +138,7 @@ class _Trainer:
         total, n = 0.0, len(batches)
         for done, batch in enumerate(batches):
             self._schedule((epoch - 1 + done / n) / self.config.epochs)
-            loss = self._step(batch, done)
+            loss = self._step(batch, (epoch - 1) * n + done)
             if not math.isfinite(loss):
                 raise ConfigError(
                     f"the loss became {loss} in epoch {epoch}; lower learning_rate "
@@ -156,10 +156,10 @@ class _Trainer:
             for group in self.optimizers["time_adam"].param_groups:
                 group["lr"] = self.config.time_learning_rate * factor
 
-    def _step(self, batch: Any, done: int) -> float:
+    def _step(self, batch: Any, step: int) -> float:
         learn_times = "time_adam" in self.optimizers
         joint = self.config.time_updates == "joint"
-        turn_of_times = not joint and done % (self.config.time_every + 1) == self.config.time_every
+        turn_of_times = not joint and step % (self.config.time_every + 1) == self.config.time_every
         names = ["adam", *(["time_adam"] if joint and learn_times else [])]
         if learn_times and turn_of_times:
             names = ["time_adam"]
