@@ -9,11 +9,16 @@ from ltocf.graph import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
+from ltocf.models.ease import EASE
 from ltocf.models.gfcf import GFCF
+from ltocf.models.itemknn import ItemKNN
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.mf import MF
 from ltocf.models.popularity import Popularity
+from ltocf.models.rp3beta import RP3Beta
+from ltocf.models.sansa import SANSA
+from ltocf.models.turbocf import TurboCF
 
 MODELS: dict[str, type[Model]] = {
     "ltocf": LTOCF,
@@ -23,6 +28,11 @@ MODELS: dict[str, type[Model]] = {
     "gfcf": GFCF,
     "bspm": BSPM,
     "chebycf": ChebyCF,
+    "turbocf": TurboCF,
+    "ease": EASE,
+    "sansa": SANSA,
+    "rp3beta": RP3Beta,
+    "itemknn": ItemKNN,
 }
 
 

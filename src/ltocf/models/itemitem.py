@@ -1,0 +1,86 @@
+"""What the neighbourhood models have in common: a sparse matrix of weights from item to item."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, vstack
+from torch import Tensor
+
+from ltocf.data.interactions import Interactions
+from ltocf.models.base import HistoryModel
+
+ROWS = 1024  # of a matrix of items by items, as much of it as is ever made before the small are cut
+
+
+class ItemItemModel(HistoryModel):
+    """Scores of a row r are r W. Memory: 8 bytes for each weight kept, and the rows asked for."""
+
+    indptr: Tensor
+    indices: Tensor
+    values: Tensor
+
+    @abstractmethod
+    def weights(self) -> csr_array:
+        """W, row j holding what item j in a history adds to each other item."""
+
+    def solve(self, seed: int) -> dict[str, Tensor]:
+        W = self.weights()
+        return {
+            "indptr": torch.from_numpy(W.indptr.astype(np.int64)),
+            "indices": torch.from_numpy(W.indices.astype(np.int32)),
+            "values": torch.from_numpy(W.data.astype(np.float32)),
+        }
+
+    def score_histories(self, histories: csr_array) -> Tensor:
+        parts = (self.values.numpy(), self.indices.numpy(), self.indptr.numpy())
+        W = csr_array(parts, shape=(self.graph.n_items, self.graph.n_items))
+        return torch.from_numpy((histories.astype(np.float32) @ W).toarray())
+
+
+def interaction_matrix(train: Interactions) -> csr_array:
+    """R, of ones. (n_users, n_items)"""
+    ones = np.ones(len(train), dtype=np.float32)
+    return csr_array((ones, train.items, train.indptr), shape=(train.n_users, train.n_items))
+
+
+def scale(matrix: csr_array, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> csr_array:
+    return csr_array((diags_array(rows) @ matrix @ diags_array(columns)).astype(np.float32))
+
+
+def inverse_powers(degrees: NDArray[np.int64], exponent: float) -> NDArray[np.float64]:
+    """degree^-exponent, nothing counting as 1."""
+    power: NDArray[np.float64] = np.maximum(degrees, 1).astype(np.float64) ** -exponent
+    return power
+
+
+def product_rows(left: csr_array, right: csr_array) -> Iterator[csr_array]:
+    """left @ right without its diagonal, some rows at a time."""
+    for start in range(0, left.shape[0], ROWS):
+        block = csr_array(left[start : start + ROWS] @ right)
+        rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+        block.data[block.indices == rows + start] = 0
+        block.eliminate_zeros()
+        yield block
+
+
+def keep_largest(block: csr_array, k: int) -> csr_array:
+    """The k largest entries of each row."""
+    kept = np.ones(block.nnz, dtype=bool)
+    for row in np.flatnonzero(np.diff(block.indptr) > k):
+        entries = slice(block.indptr[row], block.indptr[row + 1])
+        order = np.argpartition(block.data[entries], -k)
+        kept[entries][order[:-k]] = False
+    counts = np.add.reduceat(np.append(kept, False), block.indptr[:-1]) * np.diff(
+        block.indptr
+    ).astype(bool)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return csr_array((block.data[kept], block.indices[kept], indptr), shape=block.shape)
+
+
+def stack(blocks: Iterator[csr_array]) -> csr_array:
+    return csr_array(vstack(list(blocks), format="csr"))

@@ -1,0 +1,44 @@
+"""Item kNN: the most alike items, by shrunk cosine."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+from scipy.sparse import csr_array
+
+from ltocf.graph import BipartiteGraph
+from ltocf.models.base import ModelConfig
+from ltocf.models.itemitem import (
+    ItemItemModel,
+    interaction_matrix,
+    keep_largest,
+    product_rows,
+    stack,
+)
+
+
+class ItemKNNConfig(ModelConfig, frozen=True):
+    neighbours: int = Field(200, ge=1)
+    shrinkage: float = Field(10.0, ge=0)  # users added to the denominator: few in common count less
+
+
+class ItemKNN(ItemItemModel):
+    """`W[j, i] = common(j, i) / (sqrt(deg j * deg i) + shrinkage)`, the largest of each row."""
+
+    Config = ItemKNNConfig
+
+    def __init__(self, graph: BipartiteGraph, config: ItemKNNConfig) -> None:
+        super().__init__(graph, config)
+        self.config = config
+
+    def weights(self) -> csr_array:
+        train = self.graph.interactions
+        R = interaction_matrix(train)
+        roots = np.sqrt(train.item_degrees)
+        blocks, start = [], 0
+        for block in product_rows(csr_array(R.T), R):
+            rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr)) + start
+            block.data /= roots[rows] * roots[block.indices] + self.config.shrinkage
+            blocks.append(keep_largest(block, self.config.neighbours))
+            start += block.shape[0]
+        return stack(iter(blocks))

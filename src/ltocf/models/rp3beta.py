@@ -1,0 +1,50 @@
+"""RP3beta: a three-step random walk from the user, with popular items held back."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+from scipy.sparse import csr_array
+
+from ltocf.graph import BipartiteGraph
+from ltocf.models.base import ModelConfig
+from ltocf.models.itemitem import (
+    ItemItemModel,
+    interaction_matrix,
+    inverse_powers,
+    keep_largest,
+    product_rows,
+    scale,
+    stack,
+)
+
+
+class RP3BetaConfig(ModelConfig, frozen=True):
+    alpha: float = Field(1.0, gt=0)  # elementwise power of the transition probabilities
+    beta: float = 0.5  # power of the degree that an item's weight is divided by
+    neighbours: int = Field(500, ge=1)
+
+
+class RP3Beta(ItemItemModel):
+    """Paudel et al., "Updatable, Accurate, Diverse, and Scalable Recommendations for Interactive
+    Applications", TiiS 2017: `W = (D_i^-1 R^T)^a (D_u^-1 R)^a D_i^-b`, the largest weights of each
+    row, normalised to sum 1."""
+
+    Config = RP3BetaConfig
+
+    def __init__(self, graph: BipartiteGraph, config: RP3BetaConfig) -> None:
+        super().__init__(graph, config)
+        self.config = config
+
+    def weights(self) -> csr_array:
+        train, config = self.graph.interactions, self.config
+        R = interaction_matrix(train)
+        user_steps = inverse_powers(train.user_degrees, config.alpha)
+        item_steps = inverse_powers(train.item_degrees, config.alpha)
+        from_items = scale(csr_array(R.T), item_steps, np.ones(train.n_users))
+        from_users = scale(R, user_steps, inverse_powers(train.item_degrees, config.beta))
+        W = stack(
+            keep_largest(block, config.neighbours) for block in product_rows(from_items, from_users)
+        )
+        sums = np.asarray(W.sum(axis=1)).ravel()
+        return scale(W, 1 / np.where(sums > 0, sums, 1), np.ones(train.n_items))

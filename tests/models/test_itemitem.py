@@ -1,0 +1,139 @@
+"""EASE, its sparse form, RP3beta, item kNN and Turbo-CF against their formulas, written densely."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ltocf.data.interactions import Interactions
+from ltocf.errors import ConfigError
+from ltocf.graph import BipartiteGraph
+from ltocf.models.base import Model
+from ltocf.models.ease import EASE
+from ltocf.models.itemitem import keep_largest
+from ltocf.models.itemknn import ItemKNN
+from ltocf.models.rp3beta import RP3Beta
+from ltocf.models.sansa import SANSA
+from ltocf.models.turbocf import TurboCF
+
+Matrix = NDArray[np.float64]
+
+
+def make_graph(n_users: int, n_items: int) -> BipartiteGraph:
+    rng = np.random.default_rng(4)
+    n = 3 * max(n_users, n_items)
+    pairs = rng.integers(0, n_users - 1, n), rng.integers(0, n_items - 1, n)
+    return BipartiteGraph(Interactions.build(*pairs, user_ids=n_users, item_ids=n_items))
+
+
+@pytest.fixture(scope="module", params=[(12, 20), (20, 12)], ids=["fewer users", "fewer items"])
+def graph(request: pytest.FixtureRequest) -> BipartiteGraph:
+    return make_graph(*request.param)
+
+
+def dense(graph: BipartiteGraph) -> Matrix:
+    R = np.zeros((graph.n_users, graph.n_items))
+    R[graph.interactions.users, graph.interactions.items] = 1
+    return R
+
+
+def scores(model: Model) -> Matrix:
+    model.initialise_(seed=0)
+    return model.scorer()(np.arange(model.graph.n_users, dtype=np.int32)).double().numpy()
+
+
+def ridge_scores(R: Matrix, l2: float) -> Matrix:
+    """Each item regressed on all others, one least-squares problem at a time."""
+    predicted = np.zeros_like(R)
+    for item in range(R.shape[1]):
+        others = np.delete(R, item, axis=1)
+        gram = others.T @ others + l2 * np.eye(others.shape[1])
+        predicted[:, item] = others @ np.linalg.solve(gram, others.T @ R[:, item])
+    return predicted
+
+
+def test_ease_is_the_ridge_regression_of_each_item_on_the_others(graph: BipartiteGraph) -> None:
+    R = dense(graph)
+    np.testing.assert_allclose(
+        scores(EASE(graph, EASE.Config(l2=3))), ridge_scores(R, 3), atol=1e-5
+    )
+
+
+def test_ease_scores_a_new_user_as_the_known_one_with_his_history(graph: BipartiteGraph) -> None:
+    model = EASE(graph, EASE.Config(l2=3))
+    known = scores(model)
+    new = model.scorer().from_history(csr_array(dense(graph).astype(np.float32)))
+    np.testing.assert_allclose(new.numpy(), known, atol=1e-5)
+
+
+def test_sparse_ease_with_nothing_dropped_is_ease() -> None:
+    graph = make_full_graph()
+    ours = scores(SANSA(graph, SANSA.Config(l2=3, neighbours=9)))
+    np.testing.assert_allclose(ours, scores(EASE(graph, EASE.Config(l2=3))), atol=1e-5)
+    np.testing.assert_allclose(ours, ridge_scores(dense(graph), 3), atol=1e-5)
+
+
+def make_full_graph() -> BipartiteGraph:
+    """Every two items share a user, so a neighbourhood can be the whole catalogue."""
+    rng = np.random.default_rng(1)  # no two cosines tie
+    users, items = np.nonzero(rng.random((57, 9)) < 0.6)
+    return BipartiteGraph(Interactions.build(users, items, user_ids=57, item_ids=9))
+
+
+def test_sparse_ease_solves_on_the_neighbours_it_keeps() -> None:
+    graph = make_full_graph()
+    R = dense(graph)
+    cosine = R.T @ R / np.sqrt(np.outer(R.sum(0), R.sum(0)))
+    np.fill_diagonal(cosine, 0)
+    expected = np.zeros_like(R)
+    for item in range(9):
+        near = np.argsort(-cosine[item])[:3]
+        gram = R[:, near].T @ R[:, near] + 3 * np.eye(3)
+        expected[:, item] = R[:, near] @ np.linalg.solve(gram, R[:, near].T @ R[:, item])
+    ours = scores(SANSA(graph, SANSA.Config(l2=3, neighbours=3)))
+    np.testing.assert_allclose(ours, expected, atol=1e-5)
+
+
+def test_ease_says_what_it_needs_before_it_takes_it() -> None:
+    with pytest.raises(ConfigError, match=r"ease needs 0.0 GB .* use sansa"):
+        EASE(make_graph(12, 20), EASE.Config(gigabytes=1e-9))
+
+
+def test_rp3beta_is_three_steps_of_a_walk(graph: BipartiteGraph) -> None:
+    R = dense(graph)
+    users, items = np.maximum(R.sum(1), 1), np.maximum(R.sum(0), 1)
+    W = (R / items).T ** 0.8 @ (R / users[:, None]) ** 0.8 / items**0.4
+    np.fill_diagonal(W, 0)
+    W /= np.maximum(W.sum(1, keepdims=True), 1e-12)
+    ours = scores(RP3Beta(graph, RP3Beta.Config(alpha=0.8, beta=0.4, neighbours=99)))
+    np.testing.assert_allclose(ours, R @ W, atol=1e-6)
+
+
+def test_item_knn_is_the_shrunk_cosine(graph: BipartiteGraph) -> None:
+    R = dense(graph)
+    W = R.T @ R / (np.sqrt(np.outer(R.sum(0), R.sum(0))) + 2)
+    np.fill_diagonal(W, 0)
+    ours = scores(ItemKNN(graph, ItemKNN.Config(neighbours=99, shrinkage=2)))
+    np.testing.assert_allclose(ours, R @ W, atol=1e-6)
+
+
+@pytest.mark.parametrize("power", [0.7, 1.0])
+@pytest.mark.parametrize("kind", ["linear", "second"])
+def test_turbocf_is_a_polynomial_of_the_powered_graph(
+    graph: BipartiteGraph, power: float, kind: str
+) -> None:
+    R = dense(graph)
+    users, items = np.maximum(R.sum(1), 1), np.maximum(R.sum(0), 1)
+    Ra = R / users[:, None] ** 0.6 / items**0.4
+    Q = (Ra.T @ Ra) ** power
+    expected = R @ Q if kind == "linear" else R @ (2 * Q - Q @ Q)
+    ours = scores(TurboCF(graph, TurboCF.Config(power=power, filter=kind)))
+    np.testing.assert_allclose(ours, expected, atol=1e-4, rtol=1e-5)
+
+
+def test_keep_largest_keeps_the_largest_of_each_row() -> None:
+    block = csr_array(np.array([[0, 3, 1, 2], [0, 0, 0, 0], [5, 0, 0, 0], [4, 3, 2, 1]]))
+    expected = [[0, 3, 0, 2], [0, 0, 0, 0], [5, 0, 0, 0], [4, 3, 0, 0]]
+    np.testing.assert_array_equal(keep_largest(block, 2).toarray(), expected)
