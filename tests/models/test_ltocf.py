@@ -23,7 +23,7 @@ def graph() -> BipartiteGraph:
 
 
 def build(graph: BipartiteGraph, **settings: object) -> LTOCF:
-    model = LTOCF(graph, LTOCF.Config(dim=8, tolerance=1e-14, **settings)).double()
+    model = LTOCF(graph, LTOCF.Config(dim=8, tolerance=1e-13, **settings)).double()
     model.initialise_(seed=1)
     return model
 

@@ -12,7 +12,8 @@ from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
 from ltocf.models.base import EmbeddingConfig, FilterModel
 from ltocf.propagation.filter import fit_response
-from ltocf.propagation.solvers import Connection, check_solver, states
+from ltocf.propagation.reference import propagate, reference_method
+from ltocf.propagation.solvers import Connection, Solver
 from ltocf.propagation.times import TimePoints
 
 
@@ -25,12 +26,22 @@ class LTOCFConfig(EmbeddingConfig, frozen=True):
     connection: Connection = "linear"  # what the published numbers use
     operator: Literal["adjacency", "laplacian"] = "adjacency"
     weights: Literal["equal", "learnable"] | tuple[float, ...] = "equal"  # of the T + 2 states
-    steps: int = Field(1, ge=1)  # of a fixed-step solver, an interval
-    tolerance: float = Field(1e-5, gt=0)  # of the response, relative to its largest value
+    steps: int | None = Field(None, ge=1)  # of a fixed-step solver, an interval; see `solver_of`
+    step_size: float | None = Field(None, gt=0)  # instead of a number of steps
+    rtol: float = Field(1e-7, gt=0)  # of an adaptive solver
+    atol: float = Field(1e-9, gt=0)
+    propagation: Literal["spectral", "reference", "adjoint"] = "spectral"
+    tolerance: float = Field(1e-5, ge=1e-13)  # of the response, relative to its largest value
 
     @model_validator(mode="after")
     def _check(self) -> LTOCFConfig:
-        check_solver(self.solver)
+        if self.steps is not None and self.step_size is not None:
+            raise ConfigError(
+                f"give either steps={self.steps!r} or step_size={self.step_size!r}, not both"
+            )
+        if self.propagation != "spectral":
+            reference_method(self.solver)
+        solver_of(self)
         if isinstance(self.weights, tuple) and len(self.weights) != self.inner_times + 2:
             raise ConfigError(
                 f"weights={self.weights!r} must be {self.inner_times + 2} numbers: one for each of "
@@ -41,6 +52,14 @@ class LTOCFConfig(EmbeddingConfig, frozen=True):
     @property
     def inner_times(self) -> int:
         return self.time_points if self.times is None else len(self.times)
+
+
+def solver_of(config: LTOCFConfig) -> Solver:
+    """The solver a config asks for; one step an interval, as published, unless told otherwise."""
+    # The linear connection restarts a multi-step solver in each interval: give it some history.
+    restarts = config.solver == "adams_moulton" and config.connection == "linear"
+    steps = config.steps or (4 if restarts else 1)
+    return Solver(config.solver, steps, config.step_size, config.rtol, config.atol)
 
 
 class LTOCF(FilterModel):
@@ -56,7 +75,8 @@ class LTOCF(FilterModel):
 
     def __init__(self, graph: BipartiteGraph, config: LTOCFConfig) -> None:
         super().__init__(graph, config)
-        self.config = config
+        self.config, self.solver = config, solver_of(config)
+        self.shift = 1 if config.operator == "laplacian" else 0  # dE/dt = (A - shift) E
         n, end, learn = config.inner_times, config.end_time, config.learn_times
         given = config.times
         self.times = (
@@ -71,14 +91,25 @@ class LTOCF(FilterModel):
 
     def response(self, x: Tensor) -> Tensor:
         """h(x): what the solver and the weights make of an eigenvalue x of A."""
-        config, times = self.config, self.times()
-        rate = x.to(times) - (1 if config.operator == "laplacian" else 0)
-        return self.state_weights @ states(
-            rate, times, config.solver, steps=config.steps, connection=config.connection
-        )
+        times = self.times()
+        rate = x.to(times) - self.shift
+        return self.state_weights @ self.solver.states(rate, times, self.config.connection)
 
     def coefficients(self) -> Tensor:
         return fit_response(self.response, self.config.tolerance)
+
+    def embeddings(self) -> Tensor:
+        if self.config.propagation == "spectral":
+            return super().embeddings()
+        return propagate(
+            lambda E: self.graph @ E - self.shift * E,
+            self.weight,
+            self.times(),
+            self.state_weights,
+            solver=self.solver,
+            connection=self.config.connection,
+            adjoint=self.config.propagation == "adjoint",
+        )
 
     def time_parameters(self) -> list[nn.Parameter]:
         return [self.times.inner] if self.config.learn_times else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
 
-FIRST_NODES, MOST_NODES = 64, 1024
+FIRST_NODES, MOST_NODES = 32, 1024
 
 
 def chebyshev_nodes(n: int) -> Tensor:
@@ -25,15 +26,21 @@ def chebyshev_coefficients(values_at_nodes: Tensor, tolerance: float) -> Tensor:
 
     The tolerance is relative to the largest value, so it bounds the filter's relative error.
     """
-    n = len(values_at_nodes)
-    order = torch.arange(n, dtype=torch.float64)
-    transform = torch.cos(math.pi / n * order[:, None] * (order + 0.5)) * (2 / n)
-    transform[0] /= 2
+    transform = _cosine_transform(len(values_at_nodes))
     coefficients = transform.to(values_at_nodes) @ values_at_nodes
     size = coefficients.detach().abs()
     tail = size.flip(0).cumsum(0).flip(0)  # tail[k] = |c_k| + |c_{k+1}| + ...
     kept = int((tail > tolerance * values_at_nodes.detach().abs().max()).sum())
     return coefficients[: max(kept, 1)]
+
+
+@cache
+def _cosine_transform(n: int) -> Tensor:
+    """The matrix from values at the nodes to coefficients. (n, n)"""
+    order = torch.arange(n, dtype=torch.float64)
+    transform = torch.cos(math.pi / n * order[:, None] * (order + 0.5)) * (2 / n)
+    transform[0] /= 2
+    return transform
 
 
 def fit_response(response: Callable[[Tensor], Tensor], tolerance: float) -> Tensor:
