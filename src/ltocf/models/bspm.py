@@ -12,7 +12,7 @@ from ltocf.graph import BipartiteGraph
 from ltocf.models.base import ModelConfig
 from ltocf.models.itemfilter import ItemFilterModel
 from ltocf.propagation.items import deflate, filter_items
-from ltocf.propagation.solvers import check_solver, states
+from ltocf.propagation.solvers import Solver
 from ltocf.spectral import powers, singular_vectors
 
 IDEAL_DEGREE = 16  # in P; more than any of the published solvers makes, and it runs once
@@ -31,8 +31,7 @@ class BSPMConfig(ModelConfig, frozen=True):
     @field_validator("solver")
     @classmethod
     def _known(cls, name: str) -> str:
-        check_solver(name)
-        return name
+        return Solver(name).name
 
 
 class BSPM(ItemFilterModel):
@@ -54,7 +53,7 @@ class BSPM(ItemFilterModel):
         """s(x): what is left of an eigenvector of P with value x at the end."""
         config = self.config
         times = torch.tensor([0.0, config.end_time], dtype=torch.float64)
-        end = states(-x, times, config.solver, steps=config.steps, connection="residual")[-1]
+        end = Solver(config.solver, config.steps).states(-x, times, "residual")[-1]
         return (1 + end) / 2 if config.average else end
 
     def ideal_sharpening(self, x: Tensor) -> Tensor:
