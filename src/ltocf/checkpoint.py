@@ -55,6 +55,25 @@ class Run:
         return cls(path, config, dataset)
 
     @classmethod
+    def store(
+        cls,
+        path: Path,
+        config: RunConfig,
+        dataset: Dataset,
+        model: Model,
+        metrics: Metrics,
+        *,
+        overwrite: bool = False,
+    ) -> Run:
+        """A new directory with a trained model in it; an old one is replaced in one move."""
+        with new_directory(
+            path, marker=MARKER, overwrite=overwrite, error=CheckpointError
+        ) as temporary:
+            run = cls.create(temporary, config, dataset)
+            run.finish(model, metrics)
+        return cls(path, run.config, dataset)
+
+    @classmethod
     def open(cls, path: Path) -> Run:
         if not (path / MARKER).is_file():
             raise CheckpointError(

@@ -30,13 +30,13 @@ def start_run(
 ) -> Run:
     """A run directory with everything checked and nothing trained."""
     dataset = dataset or load_dataset(config.dataset)
-    dataset = replace(dataset, split=_split_for(config, dataset.split))
+    dataset = replace(dataset, split=split_for(config, dataset.split))
     # A wrong setting must fail before anything is written.
     build_model(BipartiteGraph(dataset.split.train), config.model_name, config.model_options)
     return Run.create(output, config, dataset, overwrite=overwrite)
 
 
-def _split_for(config: RunConfig, split: Split) -> Split:
+def split_for(config: RunConfig, split: Split) -> Split:
     """With a validation set to choose the epoch by, or with all of train where none is needed."""
     if config.train.protocol != "validation":
         nothing = split.valid.select(np.zeros(len(split.valid), dtype=bool))
@@ -64,7 +64,7 @@ def train_run(run: Run, progress: Progress | None = None) -> Metrics:
         run.config.train,
         run.config.loss,
         seed=run.config.seed,
-        held_out=held_out(run),
+        held_out=held_out_of(run.config, run.dataset.split),
         state=state,
         progress=progress,
         after_epoch=after_epoch,
@@ -75,11 +75,10 @@ def train_run(run: Run, progress: Progress | None = None) -> Metrics:
     return metrics
 
 
-def held_out(run: Run) -> Interactions | None:
+def held_out_of(config: RunConfig, split: Split) -> Interactions | None:
     """What the epoch is chosen by: validation, nothing, or (as often published) the test set."""
-    split = run.dataset.split
     choices = {"validation": split.valid, "fixed": None, "best-test-epoch": split.test}
-    return choices[run.config.train.protocol]
+    return choices[config.train.protocol]
 
 
 def test(

@@ -26,9 +26,9 @@ class Ranked(NamedTuple):
     scores: NDArray[np.float32]  # (n, k)
 
 
-def check_k(k: int, n_items: int) -> None:
-    if not 1 <= k <= n_items:
-        raise ConfigError(f"k={k} must lie between 1 and the catalogue's {n_items} items")
+def check_k(k: int, n: int, kind: str = "items") -> None:
+    if not 1 <= k <= n:
+        raise ConfigError(f"k={k} must lie between 1 and the catalogue's {n} {kind}")
 
 
 def top_k(

@@ -27,6 +27,8 @@ for command in (
     training.evaluate,
     training.models,
     recommending.recommend,
+    recommending.similar,
+    recommending.explain,
 ):
     app.command()(command)
 

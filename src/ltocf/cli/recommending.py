@@ -1,34 +1,146 @@
-"""ltocf recommend"""
+"""ltocf recommend, similar, explain"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import csv
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table
+from ltocf.cli.output import Json, print_json, print_table, say
 from ltocf.cli.training import RunPath
+from ltocf.errors import ConfigError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+K = Annotated[int, typer.Option("--k", "-k", help="How many.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Fail if any id is unknown.")]
+Ids = Optional[str]  # noqa: UP045 - typer reads the annotation
+History = Annotated[
+    Ids,
+    typer.Option("--history", metavar="ID,ID,...", help="For somebody new: the items that he has."),
+]
 
 
 def recommend(
     run: RunPath,
-    user: Annotated[list[str], typer.Option("--user", "-u", help="A user id; repeat for more.")],
-    k: Annotated[int, typer.Option("--k", "-k", help="How many.")] = 10,
+    user: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--user", "-u", metavar="ID", help="A user; repeat for more."),
+    ] = None,
+    history: History = None,
+    k: K = 10,
     keep_seen: Annotated[
         bool, typer.Option("--keep-seen", help="Also what he already has.")
     ] = False,
+    candidates: Annotated[
+        Ids, typer.Option(metavar="ID,ID,...", help="The only items to choose from.")
+    ] = None,
+    exclude: Annotated[
+        Ids, typer.Option(metavar="ID,ID,...", help="Items that are never chosen.")
+    ] = None,
+    steps: Annotated[
+        int, typer.Option(min=0, help="With --history: gradient steps on his own vector.")
+    ] = 0,
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """The best items for users of the training data."""
+    """The best items for known users, or for anybody by what he has."""
     from ltocf.recommend import Recommender
 
-    found = Recommender.load(run).recommend(user, k, keep_seen=keep_seen)
+    if (user is None) == (history is None):
+        raise ConfigError("say for whom: either --user ID or --history ID,ID,...")
+    recommender = Recommender.load(run)
+    choice: dict[str, Any] = {
+        "keep_seen": keep_seen,
+        "candidates": None if candidates is None else split_ids(candidates),
+        "exclude": split_ids(exclude or ""),
+        "strict": strict,
+    }
+    if history is not None:
+        has = split_ids(history)
+        found = recommender.recommend_new({"new user": has}, k, steps=steps, **choice)
+        unknown = {"unknown_items": recommender.unknown_items(has)}
+    else:
+        found = recommender.recommend(user or [], k, **choice)
+        unknown = {"unknown_users": recommender.unknown_users(user or [])}
+    if as_json:
+        print_json({"recommendations": found.to_dicts()} | unknown)
+        return
+    _print_lists(found)
+    for kind, ids in unknown.items():
+        if ids:
+            say(f"{kind.replace('_', ' ')}, passed over: {', '.join(map(str, ids))}")
+
+
+def similar(
+    run: RunPath,
+    item: Annotated[Ids, typer.Option("--item", "-i", metavar="ID")] = None,
+    user: Annotated[Ids, typer.Option("--user", "-u", metavar="ID")] = None,
+    k: K = 10,
+    as_json: Json = False,
+) -> None:
+    """The items most like an item, or the users most like a user."""
+    from ltocf.recommend import Recommender
+
+    if (item is None) == (user is None):
+        raise ConfigError("say what to compare with: either --item ID or --user ID")
+    recommender = Recommender.load(run)
+    if item is not None:
+        found = recommender.similar_items(item, k).drop("item")
+    else:
+        found = recommender.similar_users(str(user), k).drop("user")
     if as_json:
         print_json(found.to_dicts())
+    else:
+        print_table(f"like {item if user is None else user}", found.columns, _cells(found))
+
+
+def explain(
+    run: RunPath,
+    item: Annotated[str, typer.Option("--item", "-i", metavar="ID")],
+    user: Annotated[Ids, typer.Option("--user", "-u", metavar="ID")] = None,
+    history: History = None,
+    most: Annotated[int, typer.Option(min=1, help="Reasons to show.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Why a user's score of an item is what it is: exact terms that sum to the score."""
+    from ltocf.recommend import Recommender
+
+    if (user is None) == (history is None):
+        raise ConfigError("say for whom: either --user ID or --history ID,ID,...")
+    recommender = Recommender.load(run)
+    why = (
+        recommender.explain_new(split_ids(history), item)
+        if history is not None
+        else recommender.explain(str(user), item)
+    )
+    if as_json:
+        terms = {"own": why.own, "because": why.because.to_dicts(), "sentence": why.sentence()}
+        print_json({"user": why.user, "item": why.item, "score": why.score} | terms)
         return
-    for name in user:
-        rows = found.filter(found["user"] == name).drop("user")
-        cells = [
-            [f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows.rows()
-        ]
-        print_table(f"for {name}", rows.columns, cells)
+    shown = why.because.head(most)
+    rest = why.because["contribution"].slice(most).sum()
+    print(f"{item}: {why.sentence()}")
+    print_table("", shown.columns, _cells(shown))
+    print(f"{rest:+.4f} the other {why.because.height - shown.height} items of the history")
+    print(f"{why.own:+.4f} the user's own vector\n{why.score:+.4f} score")
+
+
+def split_ids(text: str) -> list[str]:
+    """'A,B' -> ['A', 'B']; an id that holds a comma is written in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True), []) if text.strip() else []
+
+
+def _print_lists(found: pl.DataFrame) -> None:
+    if found.is_empty():
+        print("nothing is left to recommend")
+    for (name,), rows in found.group_by("user", maintain_order=True):
+        note = " (no history: what is popular)" if rows["source"][0] == "popularity" else ""
+        shown = rows.drop("user", "source")
+        print_table(f"for {name}{note}", shown.columns, _cells(shown))
+
+
+def _cells(rows: pl.DataFrame) -> list[list[str]]:
+    return [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows.rows()]

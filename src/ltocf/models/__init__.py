@@ -6,7 +6,7 @@ from typing import Any
 from ltocf.config import validated
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import Model
+from ltocf.models.base import Model, ModelConfig
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
 from ltocf.models.ease import EASE
@@ -36,9 +36,14 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
-def build_model(graph: BipartiteGraph, name: str, options: Mapping[str, Any]) -> Model:
-    """The model called `name` with these settings, not yet initialised."""
+def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
+    """The settings of the model called `name`, or a ConfigError that says what is wrong."""
     if name not in MODELS:
         raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}")
-    kind = MODELS[name]
-    return kind(graph, validated(kind.Config, options, f"the settings of model {name!r}"))
+    return validated(MODELS[name].Config, options, f"the settings of model {name!r}")
+
+
+def build_model(graph: BipartiteGraph, name: str, options: Mapping[str, Any]) -> Model:
+    """The model called `name` with these settings, not yet initialised."""
+    config = check_settings(name, options)
+    return MODELS[name](graph, config)

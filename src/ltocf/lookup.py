@@ -1,0 +1,67 @@
+"""What a request names -> rows and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from ltocf.data.interactions import Id, IdMap, Interactions, Rows, shorten_id
+from ltocf.errors import DataError
+
+
+def adjust_(
+    scores: Tensor, cold: NDArray[np.bool_], popularity: NDArray[np.int64], blocked: Tensor | None
+) -> Tensor:
+    """Scores with popularity for those who have nothing, and -inf where blocked; in place."""
+    if cold.any():
+        scores[torch.from_numpy(cold).to(scores.device)] = torch.from_numpy(popularity).to(scores)
+    return scores if blocked is None else scores.masked_fill_(blocked.to(scores.device), -torch.inf)
+
+
+def as_list(ids: Id | Iterable[Id]) -> list[Id]:
+    return [ids] if isinstance(ids, str | int | np.integer) else list(ids)
+
+
+def known_rows(ids: IdMap, wanted: Id | Iterable[Id], kind: str, *, strict: bool) -> Rows:
+    """The rows of the ids that are known; with `strict`, or if none is, a DataError."""
+    listed = as_list(wanted)
+    if strict or len(listed) == 1:
+        return ids.rows(listed, kind=kind)
+    rows = ids.find(listed)
+    known = rows[rows >= 0]
+    if listed and not len(known):
+        raise DataError(
+            f"none of the {len(listed)} {kind}s is in the training data; "
+            f"the first is {shorten_id(listed[0])}"
+        )
+    return known
+
+
+def unknown_ids(ids: IdMap, wanted: Id | Iterable[Id]) -> list[Id]:
+    listed = as_list(wanted)
+    return [id_ for id_, row in zip(listed, ids.find(listed), strict=True) if row < 0]
+
+
+def blocked_items(
+    ids: IdMap, candidates: Iterable[Id] | None, exclude: Id | Iterable[Id]
+) -> Tensor | None:
+    """A mask of the items that nobody may get, if there are any. (n_items,)"""
+    out = ids.find(as_list(exclude))
+    if candidates is None and not len(out):
+        return None
+    blocked = torch.full((len(ids),), candidates is not None)
+    if candidates is not None:
+        chosen = known_rows(ids, candidates, "candidate", strict=False)
+        blocked[torch.from_numpy(chosen).long()] = False
+    blocked[torch.from_numpy(out[out >= 0]).long()] = True
+    return blocked
+
+
+def owned_pairs(histories: csr_array) -> Interactions:
+    users = np.repeat(np.arange(histories.shape[0]), np.diff(histories.indptr))
+    return Interactions.build(users, histories.indices, *histories.shape)
