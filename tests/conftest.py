@@ -1,7 +1,10 @@
+import sys
+
 import hypothesis
 import numpy as np
 import pytest
 
+from ltocf.cli import main
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
@@ -40,3 +43,20 @@ def two_communities() -> Split:
 def hamlet() -> Dataset:
     """A small synthetic town."""
     return make_town(people=120, places=90, seed=1).dataset
+
+
+@pytest.fixture
+def ltocf(monkeypatch, capsys):
+    """Run a command line in this process: (exit code, standard output, standard error)."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ltocf", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

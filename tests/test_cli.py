@@ -4,25 +4,6 @@ import sys
 
 import pytest
 
-from ltocf.cli import main
-
-
-@pytest.fixture
-def ltocf(monkeypatch, capsys):
-    """Run a command line in this process: (exit code, standard output, standard error)."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ltocf", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
 
 @pytest.fixture(scope="module")
 def run(hamlet, tmp_path_factory):
@@ -48,7 +29,7 @@ def test_train_evaluate_and_recommend_end_to_end(ltocf, hamlet, tmp_path):
     user = hamlet.split.train.user_ids.ids[0]
     code, out, _ = ltocf("recommend", output, "--user", user, "-k", 3, "--json")
     assert code == 0
-    found = json.loads(out)
+    found = json.loads(out)["recommendations"]
     assert [row["rank"] for row in found] == [1, 2, 3]
     seen = hamlet.split.train.item_ids[hamlet.split.train.items_of(0)]
     assert not set(seen) & {row["item"] for row in found}

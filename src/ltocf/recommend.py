@@ -192,8 +192,8 @@ class Recommender:
         seen, named = self.fitted.seen, history if isinstance(history, Mapping) else {"": history}
         check_k(k, seen.n_items)
         rows = [known_rows(seen.item_ids, items, "item", strict=strict) for items in named.values()]
-        matrix, blocked = history_matrix(rows, seen.n_items), blocked_items(seen.item_ids, candidates, exclude)
-        owned = owned_pairs(matrix)
+        matrix = history_matrix(rows, seen.n_items)
+        owned, blocked = owned_pairs(matrix), blocked_items(seen.item_ids, candidates, exclude)
         cold, popularity, scorer = owned.user_degrees == 0, seen.item_degrees, self.scorer
 
         def score(part: Rows) -> Tensor:
@@ -250,9 +250,8 @@ class Recommender:
 
     def explain_new(self, history: Sequence[Id], item: Id, *, strict: bool = False) -> Explanation:
         """The same for somebody known by his history alone."""
-        return self._explain(
-            None, item, np.unique(known_rows(self.fitted.seen.item_ids, history, "item", strict=strict))
-        )
+        rows = known_rows(self.fitted.seen.item_ids, history, "item", strict=strict)
+        return self._explain(None, item, np.unique(rows))
 
     def _explain(
         self, user: Id | None, item: Id, history: Rows, row: int | None = None

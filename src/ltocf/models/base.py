@@ -156,7 +156,7 @@ class EmbeddingModel(Model):
 
     @torch.no_grad()
     def scorer(self) -> DotScorer:
-        users, items = self.graph.split(self._scored())
+        users, items = self.graph.split(self._scored().detach())
         return DotScorer(users, items.contiguous(), self.graph, self.history_embeddings())
 
     def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
