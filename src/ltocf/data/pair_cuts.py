@@ -60,14 +60,16 @@ def cut_validation(store: PairStore, fraction: float, seed: int) -> None:
 def _draw(store: PairStore, part: int, fraction: float, seed: int) -> None:
     """Mark a random share of each user's train pairs, but none of an item that train would lose."""
     random = np.random.default_rng(seed)
+    _, before = store.degrees(TRAIN)
     _mark(store, part, lambda pairs: draw_per_user(pairs["user"], fraction, random))
-    _, known = store.degrees(TRAIN)
+    lost = (store.degrees(TRAIN)[1] == 0) & (before > 0)
 
     def give_back(pairs: Pairs) -> Pairs:
-        pairs["part"][(pairs["part"] == part) & (known[pairs["item"]] == 0)] = TRAIN
+        pairs["part"][(pairs["part"] == part) & lost[pairs["item"]]] = TRAIN
         return pairs
 
-    store.rewrite(give_back)
+    if lost.any():
+        store.rewrite(give_back)
 
 
 def _mark(store: PairStore, part: int, choose: Callable[[Pairs], Mask]) -> None:

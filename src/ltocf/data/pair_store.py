@@ -115,9 +115,11 @@ class PairStore:
             if self.timed:
                 columns["time"] = np.ascontiguousarray(chosen["time"])
             pieces.append(self._paths[bucket].with_suffix(".parquet"))
-            pl.DataFrame(columns).write_parquet(pieces[-1])
+            pl.DataFrame(columns).write_parquet(pieces[-1], compression="uncompressed")
         if digest.length:
-            pl.scan_parquet(pieces, glob=False).sink_parquet(path, engine="streaming")
+            pl.scan_parquet(pieces, glob=False).sink_parquet(
+                path, compression_level=1, engine="streaming"
+            )
         for piece in pieces:
             piece.unlink()
         return digest
