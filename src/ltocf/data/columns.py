@@ -99,7 +99,7 @@ def id_expression(part: Part, name: str) -> pl.Expr:
     """The ids as text, null where there is none. Binary of 16 bytes is a UUID."""
     dtype, column = part.schema[name], pl.col(name)
     if not part.typed:
-        return column  # text files have no empty values: the reader makes them null
+        return column  # the reader has made empty values null
     if dtype == pl.Binary:
         text = column.bin.encode("hex")
         parts = [text.str.slice(a, n) for a, n in ((0, 8), (8, 4), (12, 4), (16, 4), (20, 12))]

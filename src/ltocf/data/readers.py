@@ -25,7 +25,7 @@ TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".log"}
 PARQUET = {".parquet", ".pq"}
 COMPRESSED = {".gz", ".zst", ".zstd"}
 SEPARATORS = (",", "\t", ";", "|")
-MISSING = ["NaN", "nan", "NULL", "null", "None"]  # what programs write into a CSV for no value
+MISSING = ["", "NaN", "nan", "NULL", "null", "None"]  # what programs write into a CSV for no value
 
 
 @dataclass(frozen=True)
