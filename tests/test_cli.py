@@ -35,6 +35,26 @@ def test_train_evaluate_and_recommend_end_to_end(ltocf, hamlet, tmp_path):
     assert not set(seen) & {row["item"] for row in found}
 
 
+def test_prepare_then_train_keeps_string_ids(ltocf, tmp_path):
+    rows = [f"ann{u},tea house {i},{u + i}" for u in range(8) for i in range(12) if (u + i) % 3]
+    log = tmp_path / "visits.csv"
+    log.write_text("\n".join(["user,item,time", *rows]))
+    code, out, _ = ltocf("prepare", log, "-o", tmp_path / "data")
+    assert code == 0
+    assert "8 users x 12 items" in out
+    code, _, _ = ltocf("train", tmp_path / "data", "epochs=1", "dim=4", "-o", tmp_path / "run")
+    assert code == 0
+    code, out, _ = ltocf("recommend", tmp_path / "run", "--user", "ann3", "-k", 2, "--json")
+    assert code == 0
+    assert json.loads(out)["recommendations"][0]["item"].startswith("tea house ")
+
+
+def test_datasets_lists_the_published_sets(ltocf):
+    code, out, _ = ltocf("datasets")
+    assert code == 0
+    assert "gowalla" in out
+
+
 def test_text_output_shows_names_and_metrics(ltocf, run, hamlet):
     code, out, _ = ltocf("evaluate", run)
     assert code == 0
@@ -54,6 +74,7 @@ def test_text_output_shows_names_and_metrics(ltocf, run, hamlet):
         (["train", "town", "gowalla"], "one data set at a time"),
         (["train", "--resume"], "ltocf train --resume -o RUN"),
         (["train", "--config", "none.toml"], "no config file 'none.toml'"),
+        (["prepare", "nowhere.csv", "-o", "data"], "nowhere.csv"),
         (["evaluate", "nowhere"], "not a run of ours"),
         (["recommend", "RUN", "--user", "nobody"], "unknown user 'nobody'"),
         (["recommend", "RUN", "--user", "PERSON", "-k", "91"], "k=91 must lie between 1 and"),

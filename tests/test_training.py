@@ -57,7 +57,7 @@ def test_the_same_seed_is_the_same_run_and_another_is_not(split):
 def test_the_best_epoch_is_kept_and_patience_stops(split):
     hopeless = FAST.model_copy(update={"learning_rate": 50.0, "patience": 2, "epochs": 40})
     saved = []
-    model, records = train(
+    _, records = train(
         split, hopeless, after_epoch=lambda s, r: saved.append((s.best_epoch, s.stale))
     )
     best = max(records, key=lambda r: r.metrics["recall@20"])

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
+from ltocf.models import build_model
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
 
@@ -79,3 +80,18 @@ def test_an_unknown_solver_is_refused_with_the_choices(graph: BipartiteGraph) ->
 def test_the_number_of_weights_must_fit_the_times(graph: BipartiteGraph) -> None:
     with pytest.raises(ConfigError, match="must be 5 numbers"):
         LTOCF.Config(weights=(0.5, 0.5))
+
+
+@pytest.mark.parametrize("name", ["ltocf", "lightgcn", "mf"])
+def test_a_spectral_start_scores_like_the_best_low_rank_approximation(name, hamlet):
+    train = hamlet.split.train
+    model = build_model(BipartiteGraph(train), name, {"dim": 12, "start": "spectral"})
+    model.initialise_(0)
+    N = np.zeros((train.n_users, train.n_items))
+    degrees = train.user_degrees[train.users] * train.item_degrees[train.items]
+    N[train.users, train.items] = degrees**-0.5
+    U, s, Vt = np.linalg.svd(N)
+    expected = (U[:, :12] * s[:12]) @ Vt[:12]
+    scores = model.scorer()(np.arange(train.n_users, dtype=np.int32)).numpy()
+    correlation = np.corrcoef(scores.ravel(), expected.ravel())[0, 1]
+    assert correlation > 0.97  # less than 1 for the noise

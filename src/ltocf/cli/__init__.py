@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli import demo, recommending, training
+from ltocf.cli import data, demo, recommending, training
 from ltocf.errors import LtocfError
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ app = typer.Typer(
 )
 for command in (
     demo.demo,
+    data.prepare,
+    data.datasets,
     training.train,
     training.evaluate,
     training.models,

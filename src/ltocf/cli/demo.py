@@ -17,7 +17,7 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the runs go.")
     ] = Path("runs/demo"),
-    epochs: Annotated[int, typer.Option(help="Of training, for each model.")] = 20,
+    epochs: Annotated[int, typer.Option(help="Of training, for each model.")] = 12,
     as_json: Json = False,
 ) -> None:
     """The whole tour on built-in data: train, compare, recommend. About a minute."""

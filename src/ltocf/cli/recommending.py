@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 K = Annotated[int, typer.Option("--k", "-k", help="How many.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail if any id is unknown.")]
-Ids = Optional[str]  # noqa: UP045 - typer reads the annotation
+Ids = str | None
 History = Annotated[
     Ids,
     typer.Option("--history", metavar="ID,ID,...", help="For somebody new: the items that he has."),
@@ -26,7 +26,7 @@ History = Annotated[
 def recommend(
     run: RunPath,
     user: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option("--user", "-u", metavar="ID", help="A user; repeat for more."),
     ] = None,
     history: History = None,

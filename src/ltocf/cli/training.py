@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ RunPath = Annotated[
 
 def train(
     arguments: Annotated[
-        Optional[list[str]],  # noqa: UP045 - typer reads the annotation
+        list[str] | None,
         typer.Argument(
             metavar="[DATASET] [KEY=VALUE]...",
             help="town, gowalla, yelp2018, amazon-book or a directory made by 'ltocf prepare'; "
@@ -27,15 +27,15 @@ def train(
         ),
     ] = None,
     output: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--output", "-o", metavar="RUN", help="Default: runs/DATASET-MODEL."),
     ] = None,
     model: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--model", help="See 'ltocf models'. Default: ltocf."),
     ] = None,
     config: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Settings as TOML."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
@@ -78,7 +78,7 @@ def train(
 def evaluate(
     run: RunPath,
     k: Annotated[
-        Optional[list[int]],  # noqa: UP045
+        list[int] | None,
         typer.Option("--k", help="List length; may be given more than once. Default: 10 20 50."),
     ] = None,
     as_json: Json = False,

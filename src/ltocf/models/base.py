@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ from ltocf.graph import BipartiteGraph
 from ltocf.models.losses import score_loss
 from ltocf.models.pairs import count_rows, hardest, pair_scores, squared_norms
 from ltocf.propagation.filter import chebyshev_filter, divide_by_x
+from ltocf.propagation.filter import evaluate as evaluate_series
+from ltocf.spectral import singular_vectors
 
 
 class Scorer(ABC):
@@ -126,6 +128,7 @@ def normalise_rows(histories: csr_array, graph: BipartiteGraph) -> csr_array:
 class EmbeddingConfig(ModelConfig, frozen=True):
     dim: int = Field(default=64, ge=1)
     initial_std: float = Field(default=0.1, gt=0)
+    start: Literal["random", "spectral"] = "random"
     normalise: bool = False  # score by cosine: final embeddings on the unit sphere
 
 
@@ -135,12 +138,31 @@ class EmbeddingModel(Model):
     def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
         super().__init__(graph, config)
         self.initial_std, self.normalise = config.initial_std, config.normalise
+        self.start = config.start
         self.weight = nn.Parameter(torch.zeros(graph.n_nodes, config.dim))
 
     def initialise_(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             self.weight.normal_(0, self.initial_std, generator=generator)
+            if self.start == "spectral":
+                start = self._spectral_start()
+                # Some noise, since training from the vectors alone would stay in their span.
+                self.weight.mul_(start.std()).add_(start)
+
+    def _spectral_start(self) -> Tensor:
+        """Initial embeddings whose final ones score as the best approximation of the normalised
+        interactions of rank `dim`, times a factor that gives the final ones the usual size."""
+        vectors = singular_vectors(self.graph, self.weight.shape[1])
+        values = vectors.values.clamp(max=1)  # but for rounding they lie there
+        final = torch.cat([vectors.users(self.graph), vectors.items]) * values.sqrt().float()
+        final *= self.initial_std / final.square().mean().sqrt()
+        initial = final / self.response(values).float()
+        return F.pad(initial, (0, self.weight.shape[1] - initial.shape[1]))
+
+    def response(self, x: Tensor) -> Tensor:
+        """By what the model multiplies an eigenvector of the graph with eigenvalue x."""
+        return torch.ones_like(x)
 
     @abstractmethod
     def embeddings(self) -> Tensor:
@@ -193,6 +215,9 @@ class FilterModel(EmbeddingModel):
     @abstractmethod
     def coefficients(self) -> Tensor:
         """Of h on [-1, 1], the lowest degree first."""
+
+    def response(self, x: Tensor) -> Tensor:
+        return evaluate_series(self.coefficients().detach(), x)
 
     def embeddings(self) -> Tensor:
         return chebyshev_filter(self.graph, self.weight, self.coefficients())
