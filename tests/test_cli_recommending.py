@@ -80,8 +80,8 @@ def test_an_id_with_a_comma_is_quoted(tmp_path, ltocf):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "either --user ID or --history"),
-        (("--user", "a", "--history", "b"), "either --user ID or --history"),
+        ((), "either --user ID, --history ID,ID,... or --all-users"),
+        (("--user", "a", "--history", "b"), "either --user ID, --history ID,ID,... or --all-users"),
         (("--user", "nobody"), "unknown user 'nobody'"),
         (("--history", "nothing"), "unknown item 'nothing'"),
         (("--history", "", "-k", "1000"), "k=1000 must lie between 1 and the catalogue's 90"),

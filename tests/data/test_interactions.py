@@ -79,3 +79,10 @@ def test_the_fingerprint_changes_with_any_pair_and_any_count():
         for items, n in (([0, 1], 2), ([0, 0], 2), ([0, 1], 3))
     }
     assert len(prints) == 3
+
+
+def test_integer_ids_become_text_when_a_new_one_is_text() -> None:
+    ids = IdMap([3, 1])
+    assert ids.extended(["4", 5]).ids.to_list() == [3, 1, 4, 5]
+    assert ids.extended(["1", "x"]).ids.to_list() == ["3", "1", "x"]
+    assert IdMap(["a"]).extended([7]).ids.to_list() == ["a", "7"]

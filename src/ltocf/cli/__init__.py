@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli import data, demo, recommending, training
+from ltocf.cli import data, demo, recommending, shipping, training
 from ltocf.errors import LtocfError
 
 app = typer.Typer(
@@ -31,6 +31,9 @@ for command in (
     recommending.recommend,
     recommending.similar,
     recommending.explain,
+    shipping.update,
+    shipping.export,
+    shipping.tune,
 ):
     app.command()(command)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table, say
+from ltocf.cli.output import Json, counting_progress, print_json, print_table, say
 from ltocf.cli.training import RunPath
 from ltocf.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ltocf.recommend import Recommender
 
 K = Annotated[int, typer.Option("--k", "-k", help="How many.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail if any id is unknown.")]
@@ -44,20 +47,33 @@ def recommend(
         int, typer.Option(min=0, help="With --history: gradient steps on his own vector.")
     ] = 0,
     strict: Strict = False,
+    all_users: Annotated[
+        bool, typer.Option("--all-users", help="Everybody, into the file of --output.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="With --all-users: .parquet or .csv."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """The best items for known users, or for anybody by what he has."""
+    """The best items for known users, for anybody by what he has, or for everybody."""
     from ltocf.recommend import Recommender
 
-    if (user is None) == (history is None):
-        raise ConfigError("say for whom: either --user ID or --history ID,ID,...")
+    if (user is not None) + (history is not None) + all_users != 1:
+        raise ConfigError("say for whom: either --user ID, --history ID,ID,... or --all-users")
+    if all_users != (output is not None):
+        raise ConfigError("--all-users and --output FILE go together")
     recommender = Recommender.load(run)
     choice: dict[str, Any] = {
         "keep_seen": keep_seen,
         "candidates": None if candidates is None else split_ids(candidates),
         "exclude": split_ids(exclude or ""),
-        "strict": strict,
     }
+    if output is not None:
+        _recommend_all(recommender, output, k, choice | {"overwrite": overwrite}, as_json)
+        return
+    choice["strict"] = strict
     if history is not None:
         has = split_ids(history)
         found = recommender.recommend_new({"new user": has}, k, steps=steps, **choice)
@@ -72,6 +88,22 @@ def recommend(
     for kind, ids in unknown.items():
         if ids:
             say(f"{kind.replace('_', ' ')}, passed over: {', '.join(map(str, ids))}")
+
+
+def _recommend_all(
+    recommender: Recommender, output: Path, k: int, choice: dict[str, Any], as_json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from ltocf.bulk import recommend_all
+
+    with counting_progress("recommending") as progress:
+        report = recommend_all(recommender, output, k, **choice, progress=progress)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        again = f" ({report.resumed:,} were there already)" if report.resumed else ""
+        print(f"{report.rows:,} rows for {report.users:,} users{again} in {output}")
 
 
 def similar(

@@ -71,9 +71,15 @@ class IdMap:
         return IdMap(self.ids.gather(np.asarray(rows, dtype=np.int64)))
 
     def extended(self, ids: Sequence[Id]) -> IdMap:
-        """These ids, then the given ones that are new, in their order."""
+        """These ids, then the given ones that are new, in their order; all strings if one is."""
         new = [id_ for id_, row in zip(ids, self.find(ids), strict=True) if row < 0]
-        return IdMap([*self.ids.to_list(), *new]) if new else self
+        if not new:
+            return self
+        if self.ids.dtype == pl.Int64:
+            new = [_as_integer(id_) for id_ in new]
+            if all(isinstance(id_, int) for id_ in new):
+                return IdMap([*self.ids.to_list(), *new])
+        return IdMap([*map(str, self.ids.to_list()), *map(str, new)])
 
 
 def _as_ids(series: pl.Series) -> pl.Series:

@@ -82,7 +82,7 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
     train = Interactions(train.users, train.items, user_ids, item_ids, train.timestamps)
     times = None if test.timestamps is None else test.timestamps[known]
     test = Interactions.build(users[known], items[known], user_ids, item_ids, times)
-    fresh = test.select(~_contains(train, test))
+    fresh = test.select(~contains(train, test))
     return _checked(Split(train, _empty_like(train), fresh, dropped=len(known) - len(fresh)))
 
 
@@ -183,7 +183,8 @@ def _renumber(
     )
 
 
-def _contains(train: Interactions, test: Interactions) -> Mask:
+def contains(train: Interactions, test: Interactions) -> Mask:
+    """Whether train has each pair of test; they share their ids."""
     width = max(train.n_items, 1)
     ours = train.users.astype(np.int64) * width + train.items
     theirs = test.users.astype(np.int64) * width + test.items
