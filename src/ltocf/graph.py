@@ -70,7 +70,7 @@ class BipartiteGraph:
     def _chebyshev_torch(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
     ) -> tuple[Tensor, list[float]]:
-        A = self._sparse_matrix(E.device, E.dtype)
+        A = self.sparse_matrix(E.device, E.dtype)
         previous, current = torch.zeros_like(E), E
         out = coefficients[0] * E
         products = [] if other is None else [torch.sum(E * other, dtype=torch.float64)]
@@ -81,7 +81,7 @@ class BipartiteGraph:
                 products.append(torch.sum(current * other, dtype=torch.float64))
         return out, torch.stack(products).tolist() if products else []
 
-    def _sparse_matrix(self, device: torch.device, dtype: torch.dtype) -> Tensor:
+    def sparse_matrix(self, device: torch.device, dtype: torch.dtype) -> Tensor:
         if (device, dtype) not in self._sparse:
             indptr, neighbours = torch.from_numpy(self.indptr), torch.from_numpy(self.neighbours)
             root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))

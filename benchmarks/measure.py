@@ -1,0 +1,72 @@
+"""What benchmarks share: interleaved timings, and the memory a call needs beyond its inputs."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import platform
+import statistics
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+Task = Callable[[], object]
+
+
+def median_seconds(tasks: Mapping[str, Task], rounds: int) -> dict[str, float]:
+    """The median of each task, the tasks taken in turn so that a noisy moment hits all of them."""
+    for task in tasks.values():
+        task()
+    samples: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            task()
+            samples[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def peak_extra_bytes(task: Task) -> int:
+    """The most memory held during a call over what was held before it. Linux only."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what glibc keeps of earlier calls would hide this one's
+    before = peak = _resident_bytes()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.001):
+            peak = max(peak, _resident_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    result = task()
+    peak = max(peak, _resident_bytes())
+    done.set()
+    watcher.join()
+    del result
+    return peak - before
+
+
+def _resident_bytes() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def machine() -> str:
+    """The processor, the number of cores we may use, and the memory."""
+    text = Path("/proc/cpuinfo").read_text()
+    names = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
+    gigabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores of {names[0] if names else platform.machine()}, {gigabytes:.0f} GB"
+
+
+def last_level_cache_bytes() -> int:
+    """The largest cache the system tells of, or 0."""
+    sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    units = {"K": 2**10, "M": 2**20, "G": 2**30}
+    texts = [path.read_text().strip() for path in sizes]
+    return max((int(text[:-1]) * units[text[-1]] for text in texts), default=0)

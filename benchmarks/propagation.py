@@ -1,0 +1,224 @@
+"""Propagation of LT-OCF, forward and backward, against torchdiffeq on the embeddings.
+
+python -m benchmarks.propagation --data ../shared/data/gowalla --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmarks.measure import last_level_cache_bytes, machine, median_seconds, peak_extra_bytes
+from ltocf.data.catalog import load_dataset
+from ltocf.data.interactions import Interactions
+from ltocf.graph import BipartiteGraph
+from ltocf.models.base import FilterModel
+from ltocf.models.lightgcn import LightGCN
+from ltocf.models.ltocf import LTOCF
+from ltocf.propagation.reference import propagate
+
+Result = tuple[Tensor, ...]
+USERS_AND_ITEMS_PER_INTERACTION = 1 / 27, 1 / 20  # about those of Gowalla
+
+
+def main() -> None:
+    arguments = _arguments()
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+    warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+    graph = BipartiteGraph(load_dataset(arguments.data).split.train)
+    report: dict[str, Any] = {
+        "benchmark": "propagation",
+        "machine": machine(),
+        "threads": arguments.threads,
+        "dim": arguments.dim,
+        "interactions": len(graph.interactions),
+        **compare_with_torchdiffeq(graph, arguments.dim, arguments.rounds),
+        **compare_products(graph, arguments.dim, 5 * arguments.rounds),
+        **compare_solvers(graph, arguments.dim, 2 * arguments.rounds),
+    }
+    if arguments.millions:
+        report["scaling"] = measure_scaling(arguments.millions, arguments.dim)
+    print(json.dumps(report) if arguments.json else json.dumps(report, indent=2))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default="gowalla", help="a catalog name or a folder")
+    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--millions", type=float, nargs="*", default=[1, 4, 16], help="sizes of synthetic graphs"
+    )
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def forward_and_backward(model: FilterModel, gradient: Tensor) -> Result:
+    """The output and the gradients by every parameter that learns."""
+    output = model.embeddings()
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return (output.detach(), *torch.autograd.grad(output, learning, gradient))
+
+
+def build(model: type[FilterModel], graph: BipartiteGraph, **settings: object) -> FilterModel:
+    built = model(graph, model.Config(**settings))
+    built.initialise_(seed=0)
+    return built
+
+
+def torchdiffeq_over_coo(
+    graph: BipartiteGraph, E: Tensor, gradient: Tensor, *, adjoint: bool
+) -> Callable[[], Result]:
+    """What the authors' code does: RK4 over torch.sparse, linear connection, K = 4 and T = 3."""
+    indices = np.stack([np.repeat(np.arange(graph.n_nodes), graph.degrees), graph.neighbours])
+    values = (graph.degrees[indices] ** -0.5).prod(0).astype(np.float32)
+    A = torch.sparse_coo_tensor(
+        torch.from_numpy(indices), torch.from_numpy(values), (graph.n_nodes,) * 2, is_coalesced=True
+    )
+    model = LTOCF(graph, LTOCF.Config(dim=E.shape[1]))
+
+    def run() -> Result:
+        start = nn.Parameter(E)
+        output = propagate(
+            lambda state: torch.sparse.mm(A, state), start, model.times(), model.state_weights,
+            solver=model.solver, connection="linear", adjoint=adjoint,
+        )  # fmt: skip
+        return (
+            output.detach(),
+            *torch.autograd.grad(output, [start, model.times.inner], gradient),
+        )
+
+    return run
+
+
+def compare_with_torchdiffeq(graph: BipartiteGraph, dim: int, rounds: int) -> dict[str, Any]:
+    model, gradient = build(LTOCF, graph, dim=dim), torch.randn(graph.n_nodes, dim)
+    E = model.weight.detach()
+    tasks: dict[str, Callable[[], Result]] = {
+        "ltocf": lambda: forward_and_backward(model, gradient),
+        "torchdiffeq": torchdiffeq_over_coo(graph, E, gradient, adjoint=False),
+        "torchdiffeq_adjoint": torchdiffeq_over_coo(graph, E, gradient, adjoint=True),
+    }
+    ours, theirs = tasks["ltocf"](), tasks["torchdiffeq"]()
+    names = ("output", "embedding_gradient", "time_gradient")
+    # The gradients by parameter are in the order of the module's parameters: weight, then times.
+    differences = {
+        name: ((a - b).norm() / b.norm()).item()
+        for name, a, b in zip(names, ours, theirs, strict=True)
+    }
+    del ours, theirs
+    memory = {name: peak_extra_bytes(task) / 2**20 for name, task in tasks.items()}
+    seconds = median_seconds(tasks, rounds)
+    return {
+        "ltocf_rk4_ms": 1e3 * seconds["ltocf"],
+        "torchdiffeq_rk4_ms": 1e3 * seconds["torchdiffeq"],
+        "torchdiffeq_adjoint_ms": 1e3 * seconds["torchdiffeq_adjoint"],
+        "ratio": seconds["torchdiffeq"] / seconds["ltocf"],
+        "ratio_to_adjoint": seconds["torchdiffeq_adjoint"] / seconds["ltocf"],
+        "relative_difference": differences,
+        "peak_extra_mib": memory,
+        "memory_ratio": memory["ltocf"] / memory["torchdiffeq"],
+    }
+
+
+def compare_products(graph: BipartiteGraph, dim: int, rounds: int) -> dict[str, Any]:
+    """One product, alone and as a step of the recurrence, and the time to read its bytes in order."""
+    E = torch.randn(graph.n_nodes, dim)
+    A = graph.sparse_matrix(E.device, E.dtype)
+    gathered = len(graph.neighbours) * dim * E.itemsize
+    seconds = median_seconds(
+        {
+            "ours": lambda: graph @ E,
+            "torch_csr": lambda: A @ E,
+            "eleven": lambda: graph.chebyshev_sum(E, [1.0] * 12),
+            "one": lambda: graph.chebyshev_sum(E, [1.0] * 2),
+            "reading": lambda: E.sum(),
+        },
+        rounds,
+    )
+    step = (seconds["eleven"] - seconds["one"]) / 10
+    reading = seconds["reading"] * gathered / (E.numel() * E.itemsize)
+    return {
+        "product_ms": 1e3 * seconds["ours"],
+        "torch_csr_product_ms": 1e3 * seconds["torch_csr"],
+        "product_ratio": seconds["torch_csr"] / seconds["ours"],
+        "step_ms": 1e3 * step,
+        "step_ratio": seconds["torch_csr"] / step,
+        "reading_the_gathered_bytes_in_order_ms": 1e3 * reading,
+        "step_over_reading": step / reading,
+    }
+
+
+def compare_solvers(graph: BipartiteGraph, dim: int, rounds: int) -> dict[str, Any]:
+    gradient = torch.randn(graph.n_nodes, dim)
+    models = {
+        "lightgcn_3_layers": build(LightGCN, graph, dim=dim, layers=3),
+        "rk4": build(LTOCF, graph, dim=dim),
+        "dormand_prince": build(LTOCF, graph, dim=dim, solver="dormand_prince"),
+        "adams_moulton": build(LTOCF, graph, dim=dim, solver="adams_moulton"),
+        "exact": build(LTOCF, graph, dim=dim, solver="exact"),
+    }
+    tasks = {
+        name: lambda model=model: forward_and_backward(model, gradient)
+        for name, model in models.items()
+    }
+    seconds = median_seconds(tasks, rounds)
+    return {
+        "solver_ms": {name: 1e3 * value for name, value in seconds.items()},
+        "degree": {name: len(model.coefficients()) - 1 for name, model in models.items()},
+        "rk4_over_lightgcn": seconds["rk4"] / seconds["lightgcn_3_layers"],
+        "dormand_prince_over_rk4": seconds["dormand_prince"] / seconds["rk4"],
+        "adams_moulton_over_rk4": seconds["adams_moulton"] / seconds["rk4"],
+    }
+
+
+def measure_scaling(millions: list[float], dim: int) -> list[dict[str, Any]]:
+    """Time and memory an interaction, on random graphs: the hardest for a cache."""
+    rows = []
+    for size in millions:
+        start = time.perf_counter()
+        graph = BipartiteGraph(synthetic_interactions(int(size * 1e6)))
+        built = time.perf_counter() - start
+        model, gradient = build(LTOCF, graph, dim=dim), torch.randn(graph.n_nodes, dim)
+        tasks = {
+            "run": lambda model=model, gradient=gradient: forward_and_backward(model, gradient)
+        }
+        seconds = median_seconds(tasks, 3)["run"]
+        n = len(graph.interactions)
+        table = graph.n_nodes * dim * 4
+        rows.append(
+            {
+                "interactions": n,
+                "build_seconds": built,
+                "ms": 1e3 * seconds,
+                "ns_per_interaction": 1e9 * seconds / n,
+                "extra_bytes_per_interaction": peak_extra_bytes(tasks["run"]) / n,
+                "embedding_table_mib": table / 2**20,
+                "table_fits_last_level_cache": table <= last_level_cache_bytes(),
+            }
+        )
+    return rows
+
+
+def synthetic_interactions(n: int) -> Interactions:
+    """Distinct pairs of uniform users and of items with a long tail, in no order a cache would like."""
+    rng = np.random.default_rng(0)
+    n_users, n_items = (int(n * share) for share in USERS_AND_ITEMS_PER_INTERACTION)
+    users = rng.integers(0, n_users, int(1.02 * n))
+    ranks = (n_items * rng.random(len(users)) ** 2).astype(np.int64)
+    items = rng.permutation(n_items)[ranks]
+    return Interactions.build(users, items, n_users, n_items)
+
+
+if __name__ == "__main__":
+    main()
