@@ -82,6 +82,7 @@ class BipartiteGraph:
         return out, torch.stack(products).tolist() if products else []
 
     def sparse_matrix(self, device: torch.device, dtype: torch.dtype) -> Tensor:
+        """A itself, as torch stores it. (n_nodes, n_nodes)"""
         if (device, dtype) not in self._sparse:
             indptr, neighbours = torch.from_numpy(self.indptr), torch.from_numpy(self.neighbours)
             root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli import data, demo, recommending, shipping, training
+from ltocf.cli import data, demo, recommending, response, shipping, training
 from ltocf.errors import LtocfError
 
 app = typer.Typer(
@@ -31,6 +31,7 @@ for command in (
     recommending.recommend,
     recommending.similar,
     recommending.explain,
+    response.response,
     shipping.update,
     shipping.export,
     shipping.tune,

@@ -1,0 +1,37 @@
+"""ltocf response"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from ltocf.cli.output import say
+
+
+def response(
+    run: Annotated[
+        Optional[Path],  # noqa: UP045 - typer reads the annotation
+        typer.Argument(help="A run of ltocf or lightgcn; without one, the solvers."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")
+    ] = Path("response.png"),
+    residual: Annotated[
+        bool, typer.Option("--residual", help="Without a run: the residual connection.")
+    ] = False,
+) -> None:
+    """Draw what a model or the solvers make of each eigenvalue of the graph."""
+    from ltocf.checkpoint import Run
+    from ltocf.responses import draw_change, draw_responses, model_responses, solver_responses
+
+    if run is None:
+        connection = "residual" if residual else "linear"
+        responses = solver_responses("residual" if residual else "linear")
+        draw_responses(output, responses, title=f"{connection} connection", relative=True)
+    else:
+        responses = model_responses(Run.open(run).load())
+        draw = draw_change if len(responses) == 2 else draw_responses
+        draw(output, responses, title=str(run))
+    say(f"wrote {output}")
