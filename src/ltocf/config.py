@@ -59,6 +59,7 @@ class RunConfig(BaseModel, frozen=True, extra="forbid"):
 
     dataset: str = "town"
     seed: int = 0
+    init: str | None = None  # a run on the same data: start from its embeddings
     model: dict[str, Any] = {"name": "ltocf"}  # validated by the model's own Config
     loss: LossConfig = LossConfig()
     train: TrainConfig = TrainConfig()
@@ -145,7 +146,7 @@ def to_toml(config: RunConfig) -> str:
     """Reads back as the same config. Keys that are none are left out: that is their default."""
     values = config.model_dump(exclude_none=True)
     lines = [
-        f"{key} = {_toml(value)}" for key, value in values.items() if key in ("dataset", "seed")
+        f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)
     ]
     for section, entries in values.items():
         if isinstance(entries, dict):

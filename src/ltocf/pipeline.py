@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from torch import Tensor
 
 from ltocf.checkpoint import Run
 from ltocf.config import RunConfig
@@ -15,7 +16,7 @@ from ltocf.data.catalog import load_dataset
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split, hold_out_validation
-from ltocf.errors import CheckpointError
+from ltocf.errors import CheckpointError, ConfigError
 from ltocf.evaluate import Metrics, evaluate
 from ltocf.graph import BipartiteGraph
 from ltocf.models import build_model
@@ -32,8 +33,26 @@ def start_run(
     dataset = dataset or load_dataset(config.dataset)
     dataset = replace(dataset, split=split_for(config, dataset.split))
     # A wrong setting must fail before anything is written.
-    build_model(BipartiteGraph(dataset.split.train), config.model_name, config.model_options)
+    model = build_model(
+        BipartiteGraph(dataset.split.train), config.model_name, config.model_options
+    )
+    if config.init is not None:
+        model.start_from_(initial_weights(config.init, dataset))
     return Run.create(output, config, dataset, overwrite=overwrite)
+
+
+def initial_weights(init: str, dataset: Dataset) -> dict[str, Tensor]:
+    """The weights of the run at `init`, which must have seen the same training pairs: one that
+    has seen more would carry what is held out here into the new model."""
+    run = Run.open(Path(init))
+    theirs, ours = run.dataset.split.train, dataset.split.train
+    same_ids = theirs.user_ids == ours.user_ids and theirs.item_ids == ours.item_ids
+    if not same_ids or theirs.fingerprint != ours.fingerprint:
+        raise ConfigError(
+            f"init = {init!r} was trained on other pairs; train it on the same data set with the "
+            "same train.protocol, train.validation and seed"
+        )
+    return run.load().state_dict()
 
 
 def split_for(config: RunConfig, split: Split) -> Split:
@@ -59,12 +78,16 @@ def train_run(run: Run, progress: Progress | None = None) -> Metrics:
         run.save_state(state)
         run.save_history(records)
 
+    init = None
+    if run.config.init is not None and state is None:
+        init = initial_weights(run.config.init, run.dataset)
     fit(
         model,
         run.config.train,
         run.config.loss,
         seed=run.config.seed,
         held_out=held_out_of(run.config, run.dataset.split),
+        init=init,
         state=state,
         progress=progress,
         after_epoch=after_epoch,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -68,12 +69,14 @@ def fit(
     *,
     seed: int,
     held_out: Interactions | None = None,
+    init: Mapping[str, Tensor] | None = None,
     state: TrainState | None = None,
     progress: Progress | None = None,
     after_epoch: Callable[[TrainState, EpochRecord], None] = lambda state, record: None,
 ) -> list[EpochRecord]:
     """Train in place and leave the model with its best weights on `held_out`, or with its last
-    where there is none. With `state`, as `after_epoch` was given it, continue exactly from there.
+    where there is none. With `init`, the weights of another model, start from its vectors. With
+    `state`, as `after_epoch` was given it, continue exactly from there.
     """
     if not list(model.parameters()):  # a closed form: nothing to iterate
         model.initialise_(seed)
@@ -82,6 +85,8 @@ def fit(
     trainer = _Trainer(model, config, loss, seed)
     if state is None:
         model.initialise_(seed)
+        if init is not None:
+            model.start_from_(init)
         state = TrainState()
         trainer.start_average()
     else:
@@ -137,7 +142,10 @@ class _Trainer:
         self.model.train()
         total, n = 0.0, len(batches)
         for done, batch in enumerate(batches):
-            self._schedule((epoch - 1 + done / n) / self.config.epochs)
+            fraction = (epoch - 1 + done / n) / self.config.epochs
+            self._schedule(fraction)
+            drawn = np.random.SeedSequence([self.seed, epoch, done]).generate_state(1, np.uint64)
+            self.model.before_step_(fraction, int(drawn[0]))
             loss = self._step(batch, (epoch - 1) * n + done)
             if not math.isfinite(loss):
                 raise ConfigError(

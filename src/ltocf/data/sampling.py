@@ -22,7 +22,7 @@ Scheme = Literal["interactions", "users"]
 
 class Batch(NamedTuple):
     users: Tensor  # (batch,) int64
-    positives: Tensor  # (batch,) int64
+    positives: Tensor  # (batch,) int64; of walks, (batch, orders)
     negatives: Tensor  # (batch, n) int64
 
 
@@ -75,7 +75,7 @@ class TripleBatches:
 
 
 @njit(cache=True, inline="always")
-def _uniform(key: Any, position: Any, draw: Any, n: Any) -> Any:
+def uniform(key: Any, position: Any, draw: Any, n: Any) -> Any:
     """An integer in [0, n): SplitMix64's finaliser over the counter, scaled by multiplication."""
     z = np.uint64(key) + np.uint64(position) * np.uint64(0x9E3779B97F4A7C15)
     z += (np.uint64(draw) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
@@ -89,9 +89,9 @@ def _uniform(key: Any, position: Any, draw: Any, n: Any) -> Any:
 def _draw_user_then_item(indptr: Any, active: Any, n: Any, key: Any) -> Any:
     pairs = np.empty(n, np.int64)
     for i in prange(n):
-        user = active[_uniform(key, i, -3, len(active))]
+        user = active[uniform(key, i, -3, len(active))]
         degree = indptr[user + 1] - indptr[user]
-        pairs[i] = indptr[user] + _uniform(key, i, -2, degree)
+        pairs[i] = indptr[user] + uniform(key, i, -2, degree)
     return pairs
 
 
@@ -105,9 +105,9 @@ def _draw_unseen(
         unseen = n_items - (last - first)
         for j in range(out.shape[1]):
             if unseen == 0:  # he has everything: any item, so that his pairs still count
-                out[b, j] = _uniform(key, start + b, j, n_items)
+                out[b, j] = uniform(key, start + b, j, n_items)
                 continue
-            rank = _uniform(key, start + b, j, unseen)
+            rank = uniform(key, start + b, j, unseen)
             # The rank-th unseen item directly, with no rejection: before his m-th item (ascending)
             # there are items[m] - m unseen ones, so skip the items with items[m] - m <= rank.
             low, high = first, last

@@ -9,13 +9,23 @@ from ltocf.graph import BipartiteGraph
 from ltocf.models.base import Model, ModelConfig
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
+from ltocf.models.cmn import CMN
 from ltocf.models.ease import EASE
+from ltocf.models.gcmc import GCMC
 from ltocf.models.gfcf import GFCF
+from ltocf.models.grmf import GRMF
+from ltocf.models.hoprec import HOPRec
 from ltocf.models.itemknn import ItemKNN
 from ltocf.models.lightgcn import LightGCN
+from ltocf.models.lrgccf import LRGCCF
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.mf import MF
+from ltocf.models.multvae import MultVAE
+from ltocf.models.neumf import NeuMF
+from ltocf.models.ngcf import NGCF
+from ltocf.models.pinsage import PinSage
 from ltocf.models.popularity import Popularity
+from ltocf.models.random import Random
 from ltocf.models.rp3beta import RP3Beta
 from ltocf.models.sansa import SANSA
 from ltocf.models.turbocf import TurboCF
@@ -24,7 +34,15 @@ MODELS: dict[str, type[Model]] = {
     "ltocf": LTOCF,
     "lightgcn": LightGCN,
     "mf": MF,
-    "popularity": Popularity,
+    "neumf": NeuMF,
+    "cmn": CMN,
+    "hoprec": HOPRec,
+    "gcmc": GCMC,
+    "pinsage": PinSage,
+    "multvae": MultVAE,
+    "grmf": GRMF,
+    "ngcf": NGCF,
+    "lrgccf": LRGCCF,
     "gfcf": GFCF,
     "bspm": BSPM,
     "chebycf": ChebyCF,
@@ -33,6 +51,8 @@ MODELS: dict[str, type[Model]] = {
     "sansa": SANSA,
     "rp3beta": RP3Beta,
     "itemknn": ItemKNN,
+    "popularity": Popularity,
+    "random": Random,
 }
 
 

@@ -4,7 +4,7 @@ embeddings, and closed forms of a user's history."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
@@ -19,8 +19,9 @@ from ltocf.data.interactions import Rows
 from ltocf.data.sampling import Batch, Scheme, TripleBatches
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
+from ltocf.models.layers import glorot_
 from ltocf.models.losses import score_loss
-from ltocf.models.pairs import count_rows, hardest, pair_scores, squared_norms
+from ltocf.models.pairs import half_norms, hardest, pair_scores
 from ltocf.propagation.filter import chebyshev_filter, divide_by_x
 from ltocf.propagation.filter import evaluate as evaluate_series
 from ltocf.spectral import singular_vectors
@@ -55,6 +56,7 @@ class Model(nn.Module, ABC):
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         super().__init__()
         self.graph = graph
+        self.progress, self.noise = 0.0, torch.Generator()  # as before_step_() was told
 
     @abstractmethod
     def scorer(self) -> Scorer:
@@ -62,6 +64,19 @@ class Model(nn.Module, ABC):
 
     def initialise_(self, seed: int) -> None:
         """Draw the parameters; for a closed form, compute what it needs."""
+
+    def start_from_(self, weights: Mapping[str, Tensor]) -> None:
+        """Take over the vectors of users and items, `weight`, of another model of these data."""
+        own, theirs = dict(self.named_parameters()).get("weight"), weights.get("weight")
+        if own is None:
+            raise ConfigError(f"init: {type(self).__name__} has no vectors to start from others'")
+        if theirs is None or theirs.shape != own.shape:
+            found = "none" if theirs is None else f"some of dim {theirs.shape[1]}"
+            raise ConfigError(
+                f"init: needs a run with vectors of dim {own.shape[1]}, found {found}"
+            )
+        with torch.no_grad():
+            own.copy_(theirs)
 
     def batches(
         self, loss: LossConfig, *, batch_size: int, scheme: Scheme, seed: int, epoch: int
@@ -87,6 +102,12 @@ class Model(nn.Module, ABC):
     def extracted_times(self) -> list[float]:
         """For the history: when an ODE's states are read, if it is one."""
         return []
+
+    def before_step_(self, progress: float, seed: int) -> None:
+        """Take the share of training that is done and a seed for what the loss draws, such as
+        dropout; a resumed run is told the same."""
+        self.progress = progress
+        self.noise.manual_seed(seed)
 
     def after_step_(self) -> None:
         """Restore what an optimiser step may have broken."""
@@ -135,6 +156,8 @@ class EmbeddingConfig(ModelConfig, frozen=True):
 class EmbeddingModel(Model):
     """A vector for every user and item, users first, scored by dot product."""
 
+    penalise_final: ClassVar[bool] = False  # l2 on the final embeddings, not on the initial ones
+
     def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
         super().__init__(graph, config)
         self.initial_std, self.normalise = config.initial_std, config.normalise
@@ -149,6 +172,7 @@ class EmbeddingModel(Model):
                 start = self._spectral_start()
                 # Some noise, since training from the vectors alone would stay in their span.
                 self.weight.mul_(start.std()).add_(start)
+        glorot_(self, generator)
 
     def _spectral_start(self) -> Tensor:
         """Initial embeddings whose final ones score as the best approximation of the normalised
@@ -197,15 +221,9 @@ class EmbeddingModel(Model):
         else:
             scores = pair_scores(table, users, torch.cat([positives, negatives], 1))
             positive, negative = scores[:, 0], scores[:, 1:]
-        penalty = self.penalty(users, positives, negatives) if loss.l2 else 0
+        penalised = table if self.penalise_final else self.weight
+        penalty = half_norms(penalised, users, positives, negatives) if loss.l2 else 0
         return score_loss(positive, negative, loss) + loss.l2 * penalty
-
-    def penalty(self, users: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
-        """Half the squared norms of the batch's rows of the initial embeddings, a triple; of
-        several negatives, their mean."""
-        n = self.graph.n_nodes
-        times = count_rows(n, users, positives) + count_rows(n, negatives) / negatives.shape[1]
-        return squared_norms(self.weight, times.to(self.weight)) / (2 * len(users))
 
 
 class FilterModel(EmbeddingModel):
@@ -229,8 +247,15 @@ class FilterModel(EmbeddingModel):
         return self.graph.split(filtered)[1]
 
 
+class OfHistories(Protocol):
+    @property
+    def graph(self) -> BipartiteGraph: ...
+    def score_histories(self, histories: csr_array) -> Tensor:
+        """Scores of all items for 0/1 rows of items. (rows, n_items)"""
+
+
 class HistoryScorer(Scorer):
-    def __init__(self, model: HistoryModel) -> None:
+    def __init__(self, model: OfHistories) -> None:
         self.model = model
         interactions = model.graph.interactions
         ones = np.ones(len(interactions), dtype=np.float32)

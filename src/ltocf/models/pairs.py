@@ -28,6 +28,14 @@ def squared_norms(table: Tensor, times: Tensor) -> Tensor:
     return total
 
 
+def half_norms(table: Tensor, users: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
+    """Half the squared norms of the batch's rows of the table, a triple; of several negatives,
+    their mean."""
+    n = len(table)
+    times = count_rows(n, users, positives) + count_rows(n, negatives) / negatives.shape[1]
+    return squared_norms(table, times.to(table)) / (2 * len(users))
+
+
 def hardest(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Of each row of `right` the entry scored highest with `left`. (batch, 1); no gradient."""
     with torch.no_grad():

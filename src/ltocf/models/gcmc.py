@@ -1,0 +1,39 @@
+"""GC-MC: one graph convolution and a dense layer."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from ltocf.graph import BipartiteGraph
+from ltocf.models.base import EmbeddingConfig, EmbeddingModel
+from ltocf.models.layers import dropout
+from ltocf.propagation.neighbours import neighbour_mean
+
+
+class GCMCConfig(EmbeddingConfig, frozen=True):
+    dropout: float = Field(0.1, ge=0, lt=1)
+    slope: float = Field(0.2, ge=0, le=1)  # of the leaky ReLU below zero
+
+
+class GCMC(EmbeddingModel):
+    """Van den Berg, Kipf and Welling, "Graph Convolutional Matrix Completion", KDD 2018 workshop,
+    in the one-layer form compared in the NGCF paper for implicit feedback.
+
+    H = leaky(D^-1 B E W1 + b1), Z = dropout(H W2 + b2), scored by dot product. One kind of edge
+    and no rating decoder; leaky ReLU as in NGCF's code; l2 on Z."""
+
+    Config = GCMCConfig
+    penalise_final = True
+
+    def __init__(self, graph: BipartiteGraph, config: GCMCConfig) -> None:
+        super().__init__(graph, config)
+        self.dropout, self.slope = config.dropout, config.slope
+        self.convolve = nn.Linear(config.dim, config.dim)
+        self.dense = nn.Linear(config.dim, config.dim)
+
+    def embeddings(self) -> Tensor:
+        near = neighbour_mean(self.graph, self.weight)
+        hidden = F.leaky_relu(self.convolve(near), self.slope)
+        return dropout(self.dense(hidden), self.dropout, self.noise if self.training else None)

@@ -1,0 +1,26 @@
+"""The floor under the floor: lists drawn by lot."""
+
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from ltocf.models.base import HistoryModel, ModelConfig
+
+ODD = 0x2545F4914F6CDD1D  # a multiplier that mixes the bits of a 64-bit number
+
+
+class Random(HistoryModel):
+    """A score for each history and item that looks random and stays the same."""
+
+    Config = ModelConfig
+    lots: Tensor
+
+    def solve(self, seed: int) -> dict[str, Tensor]:
+        generator = torch.Generator().manual_seed(seed)
+        return {"lots": torch.randint(2**62, (self.graph.n_items,), generator=generator)}
+
+    def score_histories(self, histories: csr_array) -> Tensor:
+        of_rows = torch.from_numpy(histories.astype("int64") @ self.lots.numpy())
+        mixed = (of_rows[:, None] ^ self.lots) * ODD
+        mixed = (mixed ^ (mixed >> 29)) * ODD
+        return (mixed >> 40).float()
