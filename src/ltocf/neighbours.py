@@ -9,14 +9,15 @@ from torch import Tensor
 
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.models.base import DotScorer, Scorer
+from ltocf.models.pairwise import PairScorer
 from ltocf.new_users import history_matrix
 from ltocf.ranking import Ranked, rank
 
 
 def similar_items(scorer: Scorer, items: Rows, k: int, *, n_items: int) -> Ranked:
-    """By the cosine of their final vectors; where a model has none, by the scores that it gives
+    """By the cosine of their vectors; where a model has none, by the scores that it gives
     to somebody who has that item alone."""
-    if isinstance(scorer, DotScorer):
+    if isinstance(scorer, DotScorer | PairScorer):
         return _nearest(_cosines(scorer.items, items), items, k)
     return _nearest(
         scorer.from_history(history_matrix(np.split(items, len(items)), n_items)), items, k
@@ -24,8 +25,8 @@ def similar_items(scorer: Scorer, items: Rows, k: int, *, n_items: int) -> Ranke
 
 
 def similar_users(scorer: Scorer, users: Rows, k: int, *, seen: Interactions) -> Ranked:
-    """By the cosine of their final vectors; where a model has none, of their 0/1 histories."""
-    if isinstance(scorer, DotScorer):
+    """By the cosine of their vectors; where a model has none, of their 0/1 histories."""
+    if isinstance(scorer, DotScorer | PairScorer):
         return _nearest(_cosines(scorer.users, users), users, k)
     lengths = np.sqrt(np.maximum(seen.user_degrees, 1))
     values = (1 / lengths)[seen.users].astype(np.float32)

@@ -36,21 +36,23 @@ def start_run(
     model = build_model(
         BipartiteGraph(dataset.split.train), config.model_name, config.model_options
     )
-    if config.init is not None:
-        model.start_from_(initial_weights(config.init, dataset))
+    if (init := initial_weights(config, dataset)) is not None:
+        model.start_from_(init)
     return Run.create(output, config, dataset, overwrite=overwrite)
 
 
-def initial_weights(init: str, dataset: Dataset) -> dict[str, Tensor]:
-    """The weights of the run at `init`, which must have seen the same training pairs: one that
-    has seen more would carry what is held out here into the new model."""
-    run = Run.open(Path(init))
+def initial_weights(config: RunConfig, dataset: Dataset) -> dict[str, Tensor] | None:
+    """The weights of the run at `config.init`, if any. It must have seen the same training pairs:
+    one that has seen more would carry what is held out here into the new model."""
+    if config.init is None:
+        return None
+    run = Run.open(Path(config.init))
     theirs, ours = run.dataset.split.train, dataset.split.train
     same_ids = theirs.user_ids == ours.user_ids and theirs.item_ids == ours.item_ids
     if not same_ids or theirs.fingerprint != ours.fingerprint:
         raise ConfigError(
-            f"init = {init!r} was trained on other pairs; train it on the same data set with the "
-            "same train.protocol, train.validation and seed"
+            f"init = {config.init!r} was trained on other pairs; train it on the same data set "
+            "with the same train.protocol, train.validation and seed"
         )
     return run.load().state_dict()
 
@@ -78,16 +80,13 @@ def train_run(run: Run, progress: Progress | None = None) -> Metrics:
         run.save_state(state)
         run.save_history(records)
 
-    init = None
-    if run.config.init is not None and state is None:
-        init = initial_weights(run.config.init, run.dataset)
     fit(
         model,
         run.config.train,
         run.config.loss,
         seed=run.config.seed,
         held_out=held_out_of(run.config, run.dataset.split),
-        init=init,
+        init=initial_weights(run.config, run.dataset) if state is None else None,
         state=state,
         progress=progress,
         after_epoch=after_epoch,

@@ -28,7 +28,7 @@ from ltocf.models import build_model, check_settings
 from ltocf.models.base import Model, Scorer
 from ltocf.neighbours import similar_items, similar_users
 from ltocf.new_users import history_matrix, score_new
-from ltocf.pipeline import TEST_KS, held_out_of, split_for
+from ltocf.pipeline import TEST_KS, held_out_of, initial_weights, split_for
 from ltocf.ranking import check_k, top_k
 from ltocf.tables import ranked_table, with_display
 from ltocf.training import Progress, fit
@@ -102,6 +102,7 @@ class Recommender:
             self.config.loss,
             seed=self.config.seed,
             held_out=held_out_of(self.config, dataset.split),
+            init=initial_weights(self.config, dataset),
             progress=progress,
         )
         self.config = self.config.model_copy(update={"dataset": dataset.name})

@@ -114,9 +114,9 @@ def test_every_model_survives_save_and_load_with_its_ids(name: str, tmp_path: Pa
 
 @pytest.mark.parametrize("name", MODELS)
 def test_an_unknown_user_is_a_clear_error(name: str) -> None:
-    recommender = Recommender(trained(name)[0], two_communities())
+    recommender = Recommender.wrap(trained(name)[0], two_communities(), RunConfig())
     with pytest.raises(DataError, match="unknown user 'nobody'"):
-        recommender.recommend(["user 1", "nobody"])
+        recommender.recommend("nobody", k=3)
 
 
 @pytest.mark.parametrize("name", MODELS)

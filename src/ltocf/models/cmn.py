@@ -104,8 +104,8 @@ def sample_neighbours(graph: BipartiteGraph, most: int) -> NDArray[np.int64]:
 class CMNScorer(PairScorer):
     @torch.no_grad()
     def __init__(self, model: CMN) -> None:
+        super().__init__(model)
         self.model = model
-        self.users, self.items = model.graph.split(model.weight.detach())
         self.of_product, of_found = model.combine.weight.detach().chunk(2, 1)
         # U2 o = sum p_v (U2 c_v): project the answers once instead of what each pair finds.
         self.projected = F.linear(model.memory, of_found)

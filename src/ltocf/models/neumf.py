@@ -62,10 +62,9 @@ class NeuMF(PairModel):
 class NeuMFScorer(PairScorer):
     @torch.no_grad()
     def __init__(self, model: NeuMF) -> None:
+        super().__init__(model)
         of_user, of_item, self.of_product = model.first.weight.detach().chunk(3, 1)
-        users, self.items = model.graph.split(model.weight.detach())
-        self.users = users
-        self.user_part = F.linear(users, of_user, model.first.bias)
+        self.user_part = F.linear(self.users, of_user, model.first.bias)
         self.item_part = F.linear(self.items, of_item)
         self.model = model
 

@@ -73,6 +73,9 @@ class PairModel(Model):
 
 
 class PairScorer(Scorer):
+    def __init__(self, model: PairModel) -> None:
+        self.users, self.items = model.graph.split(model.weight.detach())
+
     def from_history(self, histories: csr_array) -> Tensor:
         raise ConfigError(
             "this model has a vector for each user of its training data and none for new ones; "
