@@ -93,8 +93,10 @@ def run_here(step: str, log: Path, output: Path, rows: int) -> None:
     started = time.perf_counter()
     STEPS[step](log, output, rows)
     seconds = time.perf_counter() - started
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb}))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    peak_mb = usage.ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "peak_mb": peak_mb}))
 
 
 def run_apart(step: str, log: Path, rows: int) -> dict[str, float]:
