@@ -257,7 +257,13 @@ def test_an_unwritable_output_is_said(log, tmp_path):
 
 @pytest.mark.parametrize(
     "broken",
-    ["pathlib.Path.write_bytes", "pathlib.Path.write_text", "polars.DataFrame.write_parquet"],
+    [
+        "ltocf.data.column_files.ColumnFiles.append",
+        "ltocf.data.column_files.ColumnFiles.replace",
+        "polars.DataFrame.write_parquet",
+        "polars.LazyFrame.sink_parquet",
+        "pathlib.Path.write_text",
+    ],
 )
 def test_a_full_disk_at_any_stage_leaves_nothing_behind(log, tmp_path, monkeypatch, broken):
     def full(*_: object, **__: object) -> None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import shutil
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from ltocf.data.column_files import ColumnFiles
 from ltocf.data.dataset import MARKER, PARTS, describe
 from ltocf.data.display import read_display
 from ltocf.data.interactions import Rows
-from ltocf.data.log import Batch, Log
+from ltocf.data.log import Log
 from ltocf.data.pair_cuts import SPLITS, SplitName, cut_test, cut_validation, thin
-from ltocf.data.pair_store import Pairs, PairStore, merge_repeats, pair_type
+from ltocf.data.pair_store import PairStore, merge_repeats
 from ltocf.data.readers import LogSource
 from ltocf.data.report import Report
 from ltocf.data.splits import check_fraction
@@ -24,6 +25,8 @@ from ltocf.errors import ConfigError
 from ltocf.files import new_directory
 
 CHUNK_ROWS = 1_000_000
+CODED = {"user": np.uint32, "item": np.uint32}
+CODED_TIMED = {**CODED, "time": np.int64}
 Progress = Callable[[str, int, int | None], None]  # stage, done, and the total if it is known
 
 
@@ -130,46 +133,32 @@ class Side:
 
 def _load(log: Log, work: Path, progress: Progress) -> tuple[PairStore, pl.Series, pl.Series]:
     """The log's pairs in a store on disk, numbered in the order of their ids, and the ids."""
-    dtype = pair_type(timed=log.columns.time is not None)
-    spill, total = work / "rows", log.known_rows()
-    with spill.open("wb") as file:
-        for batch in log.batches():
-            file.write(_pack(batch, dtype).tobytes())
-            progress("reading", log.rows, total)
+    timed = log.columns.time is not None
+    spill = ColumnFiles(work / "rows", CODED_TIMED if timed else CODED)
+    total = log.known_rows()
+    for batch in log.batches():
+        times = {} if batch.times is None else {"time": batch.times}
+        spill.append({"user": batch.users, "item": batch.items, **times})
+        progress("reading", log.rows, total)
+    progress("sorting", 0, None)
     (user_ids, user_rank), (item_ids, item_rank) = log.ranked("user"), log.ranked("item")
     counts = np.zeros(len(user_ids), dtype=np.int64)
-    for pairs in _chunks(spill, dtype):
-        counts += np.bincount(user_rank[pairs["user"]], minlength=len(counts))
-    store = PairStore(work, counts, len(item_ids), dtype)
-    progress("sorting", 0, None)
-    store.fill(_ranked(pairs, user_rank, item_rank) for pairs in _chunks(spill, dtype))
-    spill.unlink()
+    for chunk in spill.chunks(CHUNK_ROWS):
+        counts += np.bincount(user_rank[chunk["user"]], minlength=len(counts))
+    store = PairStore(work, counts, len(item_ids), timed=timed)
+    store.fill(
+        {**chunk, "user": user_rank[chunk["user"]], "item": item_rank[chunk["item"]]}
+        for chunk in spill.chunks(CHUNK_ROWS)
+    )
+    spill.remove()
     return store, user_ids, item_ids
 
 
-def _pack(batch: Batch, dtype: np.dtype[np.void]) -> Pairs:
-    pairs = np.zeros(len(batch.users), dtype=dtype)
-    pairs["user"], pairs["item"] = batch.users, batch.items
-    if batch.times is not None:
-        pairs["time"] = batch.times
-    return pairs
-
-
-def _chunks(path: Path, dtype: np.dtype[np.void]) -> Iterator[Pairs]:
-    with path.open("rb") as file:
-        while len(pairs := np.fromfile(file, dtype=dtype, count=CHUNK_ROWS)):
-            yield pairs
-
-
-def _ranked(pairs: Pairs, user_rank: Rows, item_rank: Rows) -> Pairs:
-    pairs["user"], pairs["item"] = user_rank[pairs["user"]], item_rank[pairs["item"]]
-    return pairs
-
-
 def _remaining(store: PairStore, user_ids: pl.Series, item_ids: pl.Series) -> tuple[Side, Side]:
+    counts = (degrees.sum(axis=0) for degrees in store.degrees())
     users, items = (
         Side(ids.filter(pl.Series(degrees > 0)), np.cumsum(degrees > 0, dtype=np.int32) - 1)
-        for ids, degrees in zip((user_ids, item_ids), store.degrees(), strict=True)
+        for ids, degrees in zip((user_ids, item_ids), counts, strict=True)
     )
     return users, items
 

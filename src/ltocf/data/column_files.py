@@ -1,0 +1,60 @@
+"""Columns of equal length on disk, a plain file of numbers each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Columns = dict[str, NDArray[Any]]
+
+
+class ColumnFiles:
+    """The files `path.NAME`, for each name of `types`."""
+
+    def __init__(self, path: Path, types: Mapping[str, DTypeLike]) -> None:
+        self._types = {name: np.dtype(type_) for name, type_ in types.items()}
+        self._paths = {name: path.with_name(f"{path.name}.{name}") for name in types}
+
+    def __len__(self) -> int:
+        """The length of the columns."""
+        name, path = next(iter(self._paths.items()))
+        return path.stat().st_size // self._types[name].itemsize if path.exists() else 0
+
+    def append(self, columns: Columns) -> None:
+        for name, column in columns.items():
+            with self._paths[name].open("ab") as file:
+                self._put(file, name, column)
+
+    def replace(self, columns: Columns) -> None:
+        """Overwrite the named columns; the others stay."""
+        for name, column in columns.items():
+            with self._paths[name].open("wb") as file:
+                self._put(file, name, column)
+
+    def read(self, names: tuple[str, ...] = ()) -> Columns:
+        """The named columns, or all."""
+        return {
+            name: np.fromfile(self._paths[name], dtype=self._types[name])
+            for name in names or self._types
+        }
+
+    def chunks(self, rows: int) -> Iterator[Columns]:
+        """The columns, some rows at a time."""
+        for start in range(0, len(self), rows):
+            yield {
+                name: np.fromfile(path, type_, count=rows, offset=start * type_.itemsize)
+                for (name, path), type_ in zip(
+                    self._paths.items(), self._types.values(), strict=True
+                )
+            }
+
+    def remove(self) -> None:
+        for path in self._paths.values():
+            path.unlink(missing_ok=True)
+
+    def _put(self, file: BinaryIO, name: str, column: NDArray[Any]) -> None:
+        file.write(np.ascontiguousarray(column, dtype=self._types[name]).data)
