@@ -37,13 +37,20 @@ class Codes:
     """Numbers that polars gives to ids as it meets them, the same ones while this object lives."""
 
     def __init__(self) -> None:
-        self._categories = pl.Categories.random()
-        self.dtype = pl.Categorical(self._categories)
+        self.dtype = pl.Categorical(pl.Categories.random())
         self._anchor = pl.Series(dtype=self.dtype)  # unused categories are forgotten
+        self._end = 0
+
+    def note(self, codes: pl.Series) -> NDArray[np.uint32]:
+        """The codes as an array; `ids` will know them."""
+        numbers = codes.to_numpy()
+        self._end = max(self._end, int(numbers.max()) + 1 if len(numbers) else 0)
+        return numbers
 
     def ids(self) -> pl.Series:
-        """The id of each code."""
-        return self._categories.to_series().rename("id")
+        """The id of each code up to the highest one noted."""
+        codes = pl.int_range(self._end, dtype=pl.UInt32, eager=True)
+        return codes.cat.to(self.dtype).cast(pl.String).rename("id")
 
 
 @dataclass
@@ -129,7 +136,8 @@ class Log:
                     self.below_threshold += table.height - kept.height
                     table = kept
                 times = table["time"].to_numpy() if "time" in table.columns else None
-                yield Batch(table["user"].to_numpy(), table["item"].to_numpy(), times)
+                users, items = (codes.note(table[role]) for role, codes in self._codes.items())
+                yield Batch(users, items, times)
 
     def _expressions(self, part: Part) -> list[pl.Expr]:
         """Columns 'user', 'item', 'time' and 'rating', the last one as whether it suffices."""
@@ -212,7 +220,7 @@ def _rows_of(log: Log, role: str, codes: NDArray[np.uint32]) -> tuple[NDArray[np
 def _as_integers(ids: pl.Series) -> pl.Series:
     """The ids as integers if every one is written as integers are, and as they are if not."""
     numbers = ids.cast(pl.Int64, strict=False)
-    return numbers if (numbers.cast(pl.String) == ids).fill_null(False).all() else ids
+    return numbers if numbers.cast(pl.String).eq_missing(ids).all() else ids
 
 
 def _complaint(role: str, value: object) -> str:
