@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import gc
 import os
@@ -13,6 +14,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 Task = Callable[[], object]
+
+
+def parse_arguments(doc: str | None, rounds: int = 7) -> argparse.Namespace:
+    """--data, --rounds and --json: what a benchmark of one data set takes."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", default="town", help="a directory or a name; default: town")
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"default: {rounds}")
+    parser.add_argument("--json", action="store_true", help="one line")
+    return parser.parse_args()
 
 
 def median_seconds(tasks: Mapping[str, Task], rounds: int) -> dict[str, float]:

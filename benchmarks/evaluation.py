@@ -1,0 +1,51 @@
+"""All-ranking evaluation of every user against the bare matrix product of the same embeddings.
+
+python -m benchmarks.evaluation --data ../shared/data/gowalla --json
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import torch
+
+from benchmarks.measure import median_seconds, parse_arguments, peak_extra_bytes
+from ltocf.data.catalog import load_dataset
+from ltocf.evaluate import evaluate
+from ltocf.ranking import TILE_BYTES
+
+
+def main() -> None:
+    arguments = parse_arguments(__doc__)
+    split = load_dataset(arguments.data).split
+    generator = torch.Generator().manual_seed(0)
+    users = torch.randn(split.train.n_users, 64, generator=generator)
+    items = torch.randn(split.train.n_items, 64, generator=generator)
+    tile = TILE_BYTES // (4 * split.train.n_items)
+
+    def product() -> None:
+        for start in range(0, len(users), tile):
+            users[start : start + tile] @ items.T
+
+    def score(rows: np.ndarray) -> torch.Tensor:
+        return users[torch.from_numpy(rows).long()] @ items.T
+
+    def ours() -> None:
+        evaluate(score, split.test, split.train, ks=(20,))
+
+    seconds = median_seconds({"evaluation": ours, "product": product}, arguments.rounds)
+    result = {
+        "data": split.train.fingerprint,
+        "users": len(users),
+        "items": len(items),
+        "evaluation_seconds": round(seconds["evaluation"], 3),
+        "matrix_product_seconds": round(seconds["product"], 3),
+        "ratio": round(seconds["evaluation"] / seconds["product"], 3),
+        "peak_extra_megabytes": round(peak_extra_bytes(ours) / 1e6),
+    }
+    print(json.dumps(result, indent=None if arguments.json else 2))
+
+
+if __name__ == "__main__":
+    main()
