@@ -8,7 +8,7 @@ from ltocf.data.splits import hold_out_validation
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.training import TrainState, fit
+from ltocf.training import TrainState, fit, training_device
 
 OPTIONS = {"dim": 8}
 FAST = TrainConfig(epochs=4, batch_size=512, learning_rate=0.02, patience=99, average=0.9)
@@ -118,3 +118,18 @@ def test_a_closed_form_is_not_iterated(split):
     model = build_model(BipartiteGraph(split.train), "popularity", {})
     assert fit(model, FAST, LossConfig(), seed=0) == []
     assert model.scorer()(split.train.users[:1]).argmax() == split.train.item_degrees.argmax()
+
+
+def test_a_gpu_that_is_not_there_is_one_clear_line(split, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ConfigError, match="torch sees no GPU here; use device=cpu"):
+        train(split, FAST.model_copy(update={"device": "cuda"}))
+
+
+def test_a_gpu_is_used_where_there_is_one_and_the_model_can(split, monkeypatch):
+    graph = BipartiteGraph(split.train)
+    ltocf, popularity = (build_model(graph, name, {}) for name in ("ltocf", "popularity"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert training_device(ltocf, "auto") == "cuda"
+    assert training_device(popularity, "auto") == "cpu"
+    assert training_device(ltocf, "cpu") == "cpu"

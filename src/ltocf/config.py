@@ -31,6 +31,7 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid"):
     """`[train]`"""
 
     epochs: int = Field(default=30, ge=0)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     batch_size: int | None = Field(
         default=None, ge=1
     )  # none: about 50 batches an epoch, 512 to 16,384

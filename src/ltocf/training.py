@@ -82,11 +82,12 @@ def fit(
         model.initialise_(seed)
         return []
     progress = progress or Silent()
-    trainer = _Trainer(model, config, loss, seed)
     if state is None:
         model.initialise_(seed)
         if init is not None:
             model.start_from_(init)
+    trainer = _Trainer(model.to(training_device(model, config.device)), config, loss, seed)
+    if state is None:
         state = TrainState()
         trainer.start_average()
     else:
@@ -108,6 +109,16 @@ def fit(
         after_epoch(trainer.capture(state), record)
     trainer.finish(state)
     return records
+
+
+def training_device(model: Model, wanted: str) -> str:
+    """Where to train: as asked, or by default on a GPU if there is one and the model can use it."""
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device = 'cuda', but torch sees no GPU here; use device=cpu")
+    if wanted == "cuda" and not model.trains_on_gpu:
+        raise ConfigError(f"{type(model).__name__} trains on the CPU only; leave out device=cuda")
+    on_gpu = wanted != "cpu" and torch.cuda.is_available() and model.trains_on_gpu
+    return "cuda" if on_gpu else "cpu"
 
 
 def _note(state: TrainState, epoch: int, metrics: Metrics, trainer: _Trainer) -> None:
@@ -216,7 +227,9 @@ class _Trainer:
 
     def restore(self, state: TrainState) -> None:
         self.model.load_state_dict(_under("model.", state.tensors))
-        self.average = _under("average.", state.tensors)
+        current = self.model.state_dict()
+        average = _under("average.", state.tensors)
+        self.average = {name: value.to(current[name]) for name, value in average.items()}
         for name, optimizer in self.optimizers.items():
             packed = optimizer.state_dict()
             for key, value in _under(f"{name}.", state.tensors).items():
@@ -228,7 +241,7 @@ class _Trainer:
         """Leave the model with the weights to keep."""
         best = _under("best.", state.tensors)
         self.model.load_state_dict(best or self.kept_weights())
-        self.model.eval()
+        self.model.cpu().eval()  # questions are answered from there
         _require_grad(self.others + self.times, True)
 
 

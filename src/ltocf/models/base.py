@@ -52,6 +52,7 @@ class Model(nn.Module, ABC):
     """A model knows its training interactions through the graph and scores every item."""
 
     Config: ClassVar[type[ModelConfig]]
+    trains_on_gpu: ClassVar[bool] = False
 
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         super().__init__()
@@ -229,6 +230,8 @@ class EmbeddingModel(Model):
 class FilterModel(EmbeddingModel):
     """Final embeddings are h(A) E: a polynomial of the normalised adjacency, given by its
     Chebyshev coefficients, times the initial embeddings E."""
+
+    trains_on_gpu = True
 
     @abstractmethod
     def coefficients(self) -> Tensor:

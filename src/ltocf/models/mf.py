@@ -11,6 +11,7 @@ class MF(EmbeddingModel):
     Dot product of two vectors, no biases."""
 
     Config = EmbeddingConfig
+    trains_on_gpu = True
 
     def embeddings(self) -> Tensor:
         return self.weight
