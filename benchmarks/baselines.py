@@ -1,0 +1,156 @@
+"""Train the configs of the paper's baselines one after another, and write their table.
+
+python -m benchmarks.baselines --runs runs --report docs/results/baselines.md --json
+
+Finished runs are kept and an interrupted one is continued, so it may be stopped at any time; a
+table is written of what has finished. `--table-only` trains nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.measure import machine
+from ltocf.checkpoint import Run
+from ltocf.config import read_config
+from ltocf.files import replacing
+from ltocf.pipeline import start_run, train_run
+
+# Recall@20 and NDCG@20 in the LT-OCF paper's table. MF comes first: others start from its vectors.
+PUBLISHED = {
+    "gowalla": {
+        "mf": (0.1291, 0.1109),
+        "neumf": (0.1399, 0.1212),
+        "cmn": (0.1405, 0.1221),
+        "hoprec": (0.1399, 0.1214),
+        "gcmc": (0.1395, 0.1204),
+        "pinsage": (0.1380, 0.1196),
+        "multvae": (0.1641, 0.1335),
+        "grmf": (0.1477, 0.1205),
+        "grmf-norm": (0.1557, 0.1261),
+        "ngcf": (0.1570, 0.1327),
+        "lrgccf": (0.1518, 0.1259),
+        "lightgcn": (0.1830, 0.1554),
+    },
+    "yelp2018": {
+        "mf": (0.0433, 0.0354),
+        "neumf": (0.0451, 0.0363),
+        "cmn": (0.0457, 0.0369),
+        "hoprec": (0.0517, 0.0428),
+        "gcmc": (0.0462, 0.0379),
+        "pinsage": (0.0471, 0.0393),
+        "multvae": (0.0584, 0.0450),
+        "grmf": (0.0571, 0.0462),
+        "grmf-norm": (0.0561, 0.0454),
+        "ngcf": (0.0579, 0.0477),
+        "lrgccf": (0.0574, 0.0349),
+        "lightgcn": (0.0649, 0.0530),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A finished run beside what was published of its model."""
+
+    run: str
+    epochs: int
+    seconds: float
+    recall: float
+    ndcg: float
+    published_recall: float
+    published_ndcg: float
+
+
+def main() -> None:
+    arguments = _arguments()
+    wanted = [name for name in config_names() if arguments.only in name]
+    if not arguments.table_only:
+        for name in wanted:
+            train(name, arguments.configs, arguments.runs)
+    rows = list(finished_rows(arguments.runs))
+    if arguments.report:
+        with replacing(arguments.report) as temporary:
+            temporary.write_text(table(rows), encoding="utf-8")
+    if arguments.json:
+        ratio = min((row.recall / row.published_recall for row in rows), default=None)
+        report = {"benchmark": "baselines", "machine": machine(), "ratio": ratio}
+        print(json.dumps(report | {"rows": [asdict(row) for row in rows]}))
+
+
+def config_names() -> list[str]:
+    return [f"{dataset}-{model}" for dataset, rows in PUBLISHED.items() for model in rows]
+
+
+def train(name: str, configs: Path, runs: Path) -> None:
+    """Begin the run of a config, continue it, or leave it if it has finished."""
+    path = runs / name
+    if (path / "config.toml").exists():
+        run = Run.open(path)
+    else:
+        config = read_config(configs / f"{name}.toml")
+        if config.init is not None:
+            config = config.model_copy(update={"init": str(runs / Path(config.init).name)})
+        run = start_run(config, path)
+    if not run.finished:
+        print(f"{name} ...", flush=True)
+        train_run(run)
+
+
+def finished_rows(runs: Path) -> Iterator[Row]:
+    for name in config_names():
+        dataset, _, model = name.partition("-")
+        if not (runs / name / "metrics.json").exists():
+            continue
+        run = Run.open(runs / name)
+        metrics, history = run.metrics(), run.history()
+        seconds = sum(record.seconds for record in history)
+        yield Row(
+            name,
+            len(history),
+            round(seconds),
+            metrics["recall@20"],
+            metrics["ndcg@20"],
+            *PUBLISHED[dataset][model],
+        )
+
+
+def table(rows: list[Row]) -> str:
+    lines = [
+        "# The paper's baselines, trained here",
+        "",
+        "Each row is a file of `configs/`, trained on all of train with its settings and number",
+        "of epochs given there, and tested once, after the last epoch. Published are the LT-OCF",
+        "paper's figures. Seconds are those of training.",
+        "",
+        f"Written by `python -m benchmarks.baselines` on {datetime.now(UTC):%Y-%m-%d}; "
+        f"machine: {machine()}, no GPU, shared with other work.",
+        "",
+        "| run | epochs | seconds | Recall@20 | NDCG@20 | published |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        published = f"{row.published_recall:.4f} / {row.published_ndcg:.4f}"
+        numbers = f"{row.epochs} | {row.seconds:.0f} | {row.recall:.4f} | {row.ndcg:.4f}"
+        lines.append(f"| {row.run} | {numbers} | {published} |")
+    return "\n".join(lines) + "\n"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--configs", type=Path, default=Path("configs"))
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept")
+    parser.add_argument("--only", default="", help="part of a config's name, such as gowalla-mf")
+    parser.add_argument("--table-only", action="store_true", help="train nothing")
+    parser.add_argument("--report", type=Path, help="the Markdown file to write")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
