@@ -132,3 +132,11 @@ def test_a_users_scores_do_not_depend_on_who_is_scored_with_him(name: str) -> No
     model = trained(name)[0]
     alone = model.scorer()(np.array([7], np.int32))
     assert_close(alone[0], scores(model)[7], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_a_file_and_a_class_of_its_name(name: str) -> None:
+    kind = MODELS[name]
+    assert kind.__module__ == f"ltocf.models.{name}"
+    assert kind.__name__.lower() == name
+    assert kind.__doc__

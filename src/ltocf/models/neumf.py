@@ -27,7 +27,7 @@ class NeuMF(PairModel):
     [e_u; e_i; e_u * e_i] through ReLU layers of one width to a linear score, with BPR.
 
     One table a side where the authors have two. Ranking everything costs users x items x width
-    x (dim + width) multiplications, about ten minutes of one core for Gowalla: evaluate seldom."""
+    x (dim + width) multiplications, about four minutes of one core for Gowalla: evaluate seldom."""
 
     Config = NeuMFConfig
 
