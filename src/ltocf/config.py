@@ -159,5 +159,10 @@ def to_toml(config: RunConfig) -> str:
 
 
 def _toml(value: Any) -> str:
-    # JSON's strings, numbers, booleans and lists of them are TOML's too.
+    if isinstance(value, Mapping):  # an inline table, as the parts of a blend are
+        entries = (f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items())
+        return "{" + ", ".join(entries) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    # JSON's strings, numbers and booleans are TOML's too.
     return json.dumps(value, ensure_ascii=False)

@@ -7,6 +7,7 @@ from ltocf.config import validated
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
 from ltocf.models.base import Model, ModelConfig
+from ltocf.models.blend import Blend
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
 from ltocf.models.cmn import CMN
@@ -53,6 +54,7 @@ MODELS: dict[str, type[Model]] = {
     "itemknn": ItemKNN,
     "popularity": Popularity,
     "random": Random,
+    "blend": Blend,
 }
 
 
