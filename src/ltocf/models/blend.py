@@ -91,6 +91,13 @@ class Blend(Model):
     def time_parameters(self) -> list[nn.Parameter]:
         return [parameter for part in self.parts for parameter in part.time_parameters()]
 
+    def extracted_times(self) -> list[float]:
+        return [time for part in self.parts for time in part.extracted_times()]
+
+    def before_step_(self, progress: float, seed: int) -> None:
+        for part in self.parts:
+            part.before_step_(progress, seed)
+
     def after_step_(self) -> None:
         for part in self.parts:
             part.after_step_()
