@@ -318,6 +318,13 @@ def test_a_half_written_gzip_is_said(tmp_path):
         read_log(path)
 
 
+def test_a_folder_that_is_split_already_needs_no_reading(tmp_path):
+    write_csv(tmp_path, "0 1 2\n", "train.txt")
+    write_csv(tmp_path, "0 3\n", "test.txt")
+    with pytest.raises(DataError, match="split already; give the folder to 'ltocf train'"):
+        read_log(tmp_path)
+
+
 def test_folders_must_hold_parts_of_one_kind_with_the_same_columns(tmp_path):
     with pytest.raises(DataError, match="holds no CSV, TSV or Parquet file"):
         read_log(tmp_path)

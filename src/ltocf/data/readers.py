@@ -66,6 +66,10 @@ def _files(path: Path) -> list[Path]:
         raise DataError(f"{path}: no such file or folder")
     if not path.is_dir():
         return [path]
+    if (path / "train.txt").is_file() and (path / "test.txt").is_file():
+        raise DataError(
+            f"{path}: train.txt and test.txt are split already; give the folder to 'ltocf train'"
+        )
     files = sorted(file for file in path.rglob("*") if file.is_file() and _is_part(file, path))
     kinds = {_kind(file) in PARQUET for file in files}
     if not files:
