@@ -20,8 +20,8 @@ from ltocf.models.itemitem import (
 
 
 class RP3BetaConfig(ModelConfig, frozen=True):
-    alpha: float = Field(1.0, gt=0)  # elementwise power of the transition probabilities
-    beta: float = 0.5  # power of the degree that an item's weight is divided by
+    alpha: float = Field(0.8, gt=0)  # elementwise power of the transition probabilities
+    beta: float = 0.4  # power of the degree that an item's weight is divided by
     neighbours: int = Field(500, ge=1)
 
 

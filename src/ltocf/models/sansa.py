@@ -19,8 +19,8 @@ CHUNK = 256  # items solved by one task
 
 
 class SANSAConfig(ModelConfig, frozen=True):
-    l2: float = Field(20.0, gt=0)
-    neighbours: int = Field(200, ge=1)  # items that may explain another; all of them gives EASE
+    l2: float = Field(100.0, gt=0)
+    neighbours: int = Field(100, ge=1)  # items that may explain another; all of them gives EASE
 
 
 class SANSA(ItemItemModel):
