@@ -90,7 +90,7 @@ def _sample(responses: Mapping[str, Response], x: Tensor, relative: bool) -> dic
 def _draw(axes: Any, x: Tensor, values: Mapping[str, Tensor], title: str, label: str) -> None:
     # Some curves coincide: the earlier a curve, the wider, so that it shows behind the later ones.
     for i, (name, value) in enumerate(values.items()):
-        axes.plot(x, value, label=name, linewidth=1.2 + 1.1 * (len(values) - 1 - i))
+        axes.plot(x, value, label=name, linewidth=1.2 + 0.6 * (len(values) - 1 - i))
     axes.set(xlabel="eigenvalue x of A", ylabel=label, title=title)
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
