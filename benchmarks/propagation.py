@@ -20,7 +20,8 @@ from benchmarks.measure import last_level_cache_bytes, machine, median_seconds, 
 from ltocf.data.catalog import load_dataset
 from ltocf.data.interactions import Interactions
 from ltocf.graph import BipartiteGraph
-from ltocf.kernels.blocks import Adjacency, chebyshev_sum
+from ltocf.kernels.blocks import chebyshev_sum
+from ltocf.kernels.ordering import Adjacency
 from ltocf.models.base import FilterModel
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
@@ -143,17 +144,16 @@ def compare_products(graph: BipartiteGraph, dim: int, rounds: int) -> dict[str, 
     # The limit of the bytes moved: as many neighbours, found one after the other, so that the cache
     # and the prefetcher do all they can.
     in_order = np.arange(len(graph.neighbours), dtype=np.int64) % graph.n_nodes
-    limit = Adjacency(graph.indptr, in_order.astype(np.int32))
+    limit = Adjacency.natural(graph.indptr, in_order.astype(np.int32))
     out = torch.empty_like(E).numpy()
 
-    def steps(adjacency: Adjacency, degree: int) -> Callable[[], object]:
+    tasks: dict[str, Callable[[], object]] = {"ours": lambda: graph @ E, "torch_csr": lambda: A @ E}
+    for degree in (1, 11):
         ones = [1.0] * (degree + 1)
-        return lambda: chebyshev_sum(adjacency, E.numpy(), ones, None, out, torch.get_num_threads())
-
-    ours = Adjacency(graph.indptr, graph.neighbours)
-    tasks = {"ours": lambda: graph @ E, "torch_csr": lambda: A @ E}
-    for name, adjacency in (("ours", ours), ("limit", limit)):
-        tasks |= {f"{name}_{degree}": steps(adjacency, degree) for degree in (1, 11)}
+        tasks[f"ours_{degree}"] = lambda ones=ones: graph.chebyshev_sum(E, ones)
+        tasks[f"limit_{degree}"] = lambda ones=ones: chebyshev_sum(
+            limit, E.numpy(), ones, None, out, torch.get_num_threads()
+        )
     seconds = median_seconds(tasks, rounds)
     step, least = (
         (seconds[f"{name}_11"] - seconds[f"{name}_1"]) / 10 for name in ("ours", "limit")

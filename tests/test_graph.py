@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from ltocf.data.interactions import Interactions
 from ltocf.graph import BipartiteGraph
+from ltocf.kernels.ordering import Adjacency, locality_order
 
 
 def interactions(pairs: list[tuple[int, int]], n_users: int, n_items: int) -> Interactions:
@@ -90,6 +91,35 @@ def test_results_do_not_depend_on_the_number_of_threads(dim: int) -> None:
     for out, products in results[1:]:
         assert torch.equal(out, results[0][0])
         assert products == results[0][1]
+
+
+def test_ordering_the_nodes_changes_where_they_are_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(1)
+    train = Interactions.build(rng.integers(0, 90, 800), rng.integers(0, 70, 800), 100, 80)
+    natural, ordered = BipartiteGraph(train), BipartiteGraph(train)
+    E, other = torch.randn(2, natural.n_nodes, 20)
+    expected = natural.chebyshev_sum(E, [0.5, -1.0, 2.0, 0.25], other)
+    monkeypatch.setattr("ltocf.graph.NODES_TO_ORDER", 0)
+    out, products = ordered.chebyshev_sum(E, [0.5, -1.0, 2.0, 0.25], other)
+    order = ordered._adjacency.order
+    assert sorted(order) == list(range(180)) and (order != np.arange(180)).any()
+    assert (order[:100] < 100).all()
+    assert torch.equal(out, expected[0])
+    assert products == pytest.approx(expected[1], rel=1e-5)
+
+
+def test_nodes_of_a_community_are_ordered_together() -> None:
+    rng = np.random.default_rng(2)
+    users, community = np.arange(2000), rng.integers(0, 2, 2000)
+    items = 200 * community[:, None] + rng.integers(0, 200, (2000, 10))
+    train = Interactions.build(np.repeat(users, 10), items.ravel(), 2000, 400)
+    graph = BipartiteGraph(train)
+    natural = Adjacency.natural(graph.indptr, graph.neighbours)
+    order = locality_order(natural, graph.n_users)
+    switches = np.count_nonzero(np.diff(community[order[:2000]]))
+    assert switches < 300 < np.count_nonzero(np.diff(community))
 
 
 def test_a_slice_of_columns_gives_a_slice_of_the_result() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from scipy import sparse
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions
-from ltocf.kernels.blocks import Adjacency, chebyshev_sum, column_padding
+from ltocf.kernels.blocks import chebyshev_sum, column_padding
+from ltocf.kernels.ordering import Adjacency, locality_order
+
+NODES_TO_ORDER = 1 << 14  # with fewer, a block of columns stays in cache in any order
 
 
 class BipartiteGraph:
@@ -63,9 +67,17 @@ class BipartiteGraph:
         E = _whole_registers(E)
         beside = None if other is None else _whole_registers(other.detach()).numpy()
         out = torch.empty_like(E)
-        adjacency = Adjacency(self.indptr, self.neighbours)
-        products = chebyshev_sum(adjacency, E.numpy(), coefficients, beside, out.numpy(), threads)
+        products = chebyshev_sum(
+            self._adjacency, E.numpy(), coefficients, beside, out.numpy(), threads
+        )
         return out[:, :dim].contiguous(), [] if other is None else products
+
+    @cached_property
+    def _adjacency(self) -> Adjacency:
+        natural = Adjacency.natural(self.indptr, self.neighbours)
+        if self.n_nodes < NODES_TO_ORDER:
+            return natural
+        return natural.reordered(locality_order(natural, self.n_users))
 
     def _chebyshev_torch(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None

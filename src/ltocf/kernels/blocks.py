@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ltocf.kernels.ordering import Adjacency
 from ltocf.kernels.recurrence import compile_kernels
 from ltocf.kernels.vectors import REGISTER_BYTES
 
@@ -20,13 +21,6 @@ RANGES = 64  # of rows: fixed, so that inner products do not depend on the numbe
 SMALL = 1 << 18  # sums of fewer terms are not worth a thread
 
 Table = NDArray[np.floating[Any]]
-
-
-class Adjacency(NamedTuple):
-    """The neighbours of row r are neighbours[indptr[r]:indptr[r + 1]]."""
-
-    indptr: NDArray[np.int64]
-    neighbours: NDArray[np.int32]
 
 
 def column_padding(dim: int, itemsize: int) -> int:
@@ -91,15 +85,15 @@ class _Job:
         work = adjacency.indptr + np.arange(len(adjacency.indptr))
         self.bounds = np.searchsorted(work, np.linspace(0, work[-1], RANGES + 1))
 
-    def buffers(self, blocks: Sequence[tuple[int, int]]) -> tuple[Table, Table]:
-        """Two flat tables for the recurrence, aligned to cache lines."""
-        n = len(self.E) * max(width for _, width in blocks)
-        return _aligned(n, self.E.dtype), _aligned(n, self.E.dtype)
+    def buffers(self, blocks: Sequence[tuple[int, int]]) -> list[Table]:
+        """Flat tables for current, previous, total and beside, aligned to cache lines."""
+        n, dtype = len(self.E) * max(width for _, width in blocks), self.E.dtype
+        return [_aligned(size, dtype) for size in (n, n, n, n if len(self.other) else 0)]
 
     def run(
         self,
         blocks: Sequence[tuple[int, tuple[int, int]]],
-        buffers: tuple[Table, Table],
+        buffers: Sequence[Table],
         barrier: Barrier,
         member: int,
         members: int,
@@ -107,22 +101,29 @@ class _Job:
         """Do this member's rows of its team's blocks."""
         low, high = member * RANGES // members, (member + 1) * RANGES // members
         rows, real = self.bounds[low : high + 1], self.E.dtype.type
+        indptr, neighbours, order = self.adjacency
         for index, (column, width) in blocks:
             kernels = compile_kernels(self.E.dtype.name, width)
-            shape = (len(self.E), width)
-            current, previous = (flat[: shape[0] * width].reshape(shape) for flat in buffers)
+            current, previous, total, beside = (
+                flat[: len(self.E) * width].reshape(-1, width) for flat in buffers
+            )
             for k, coefficient in enumerate(self.coefficients):
                 products = self.products[index, k, low:high]
-                tail = (real(coefficient), column, self.out, self.other, products)
+                weight = real(coefficient)
                 if k == 0:
-                    kernels.start(rows, self.root, self.E, current, previous, *tail)
+                    kernels.start(
+                        rows, order, self.root, self.E, self.other, column, weight, current,
+                        previous, total, beside, products,
+                    )  # fmt: skip
                 else:
-                    scales = (real(1), real(0)) if k == 1 else (real(2), real(1))
+                    alpha, beta = (real(1), real(0)) if k == 1 else (real(2), real(1))
                     kernels.step(
-                        rows, self.root, *self.adjacency, *scales, current, previous, *tail
-                    )
+                        rows, self.root, indptr, neighbours, alpha, beta, weight, current,
+                        previous, total, beside, products,
+                    )  # fmt: skip
                     current, previous = previous, current
                 barrier.wait()
+            kernels.finish(rows, order, column, total, self.out)
 
 
 def _aligned(n: int, dtype: np.dtype[Any]) -> Table:

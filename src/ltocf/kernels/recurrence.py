@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numba
 from llvmlite import ir
@@ -25,34 +25,48 @@ intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
 
 
 class Kernels(NamedTuple):
-    """For blocks of a fixed number of columns, from `column` on in E, out and other.
+    """For a block of columns, from `column` on in the tables E, other and out.
 
-    `bounds` cut the rows into ranges; products[i] is the part of range i in the inner product
-    <T, other>, or 0 if other has no rows. `root` is the square root of the degrees.
+    Row r of the block is row order[r] of those tables. The block's own tables are `current` and
+    `previous` of the recurrence, the sum so far `total`, and the other's block `beside`; other and
+    beside may have no rows. `bounds` cut the rows into ranges; products[i] is the part of range i
+    in the inner product <T, other>. `root` is the square root of the degrees.
     """
 
     start: Callable[..., None]
-    """T = E; current = S T; previous = 0; out = weight T"""
+    """T = E; beside = other; current = S T; previous = 0; total = weight T"""
 
     step: Callable[..., None]
-    """previous = alpha D^-1 B current - beta previous; T = S^-1 previous; out += weight T"""
+    """previous = alpha D^-1 B current - beta previous; T = S^-1 previous; total += weight T"""
+
+    finish: Callable[..., None]
+    """out = total"""
 
 
 @cache
 def compile_kernels(dtype: str, width: int) -> Kernels:
     """Compiled at the first call on a machine, then read from disk."""
     with _explain_waiting("compiling kernels for this machine, once ..."):
-        return Kernels(_start_kernel(dtype, width), _step_kernel(dtype, width))
+        make = (_start_kernel, _step_kernel, _finish_kernel)
+        return Kernels(*(kernel(getattr(types, dtype), width) for kernel in make))
 
 
 @contextmanager
 def _explain_waiting(message: str) -> Iterator[None]:
-    timer = threading.Timer(QUIET_SECONDS, print, [message], {"file": sys.stderr, "flush": True})
+    timer = threading.Timer(QUIET_SECONDS, _say_once, [message])
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+@cache
+def _say_once(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
 
 
 def _compiled(*arguments: Any) -> Any:
@@ -61,48 +75,58 @@ def _compiled(*arguments: Any) -> Any:
     )
 
 
-def _start_kernel(dtype: str, width: int) -> Callable[..., None]:
-    real, integers = getattr(types, dtype), types.int64[::1]
-    flat, table, sums = real[::1], real[:, ::1], types.float64[::1]
-    arguments = (integers, flat, table, table, table, real, types.int64, table, table, sums)
+def _start_kernel(real: Any, width: int) -> Any:
+    table = real[:, ::1]
+    tables = (table, table, INTEGER, real, table, table, table, table)
 
-    @_compiled(*arguments)
-    def start(bounds, root, E, current, previous, weight, column, out, other, products):  # type: ignore[no-untyped-def]
+    @_compiled(INTEGERS, INTEGERS, real[::1], *tables, SUMS)
+    def start(  # type: ignore[no-untyped-def]
+        bounds, order, root, E, other, column, weight, current, previous, total, beside, products
+    ):
         for part in range(len(bounds) - 1):
-            total = 0.0
+            product = 0.0
             for row in range(bounds[part], bounds[part + 1]):
                 scale = root.dtype.type(1) / root[row]
-                total += _start_row(
-                    width, row, column, scale, weight, E, current, previous, out, other
-                )
-            products[part] = total
+                product += _start_row(
+                    width, row, order[row], column, scale, weight, E, other, current, previous,
+                    total, beside,
+                )  # fmt: skip
+            products[part] = product
 
-    return cast(Callable[..., None], start)
+    return start
 
 
-def _step_kernel(dtype: str, width: int) -> Callable[..., None]:
-    real, integers = getattr(types, dtype), types.int64[::1]
-    flat, table, sums = real[::1], real[:, ::1], types.float64[::1]
-    graph = (integers, flat, integers, types.int32[::1])
-    arguments = (real, real, table, table, real, types.int64, table, table, sums)
+def _step_kernel(real: Any, width: int) -> Any:
+    table = real[:, ::1]
+    graph = (INTEGERS, real[::1], INTEGERS, types.int32[::1])
 
-    @_compiled(*graph, *arguments)
+    @_compiled(*graph, real, real, real, table, table, table, table, SUMS)
     def step(  # type: ignore[no-untyped-def]
-        bounds, root, indptr, neighbours, alpha, beta, current, previous, weight, column, out,
-        other, products,
+        bounds, root, indptr, neighbours, alpha, beta, weight, current, previous, total, beside,
+        products,
     ):  # fmt: skip
         for part in range(len(bounds) - 1):
-            total = 0.0
+            product = 0.0
             for row in range(bounds[part], bounds[part + 1]):
                 factor, share = alpha / (root[row] * root[row]), weight * root[row]
-                product = _step_row(
-                    width, row, column, factor, beta, share, indptr[row], indptr[row + 1],
-                    neighbours, current, previous, out, other,
+                product += root[row] * _step_row(
+                    width, row, factor, beta, share, indptr[row], indptr[row + 1], neighbours,
+                    current, previous, total, beside,
                 )  # fmt: skip
-                total += root[row] * product
-            products[part] = total
+            products[part] = product
 
-    return cast(Callable[..., None], step)
+    return step
+
+
+def _finish_kernel(real: Any, width: int) -> Any:
+    table = real[:, ::1]
+
+    @_compiled(INTEGERS, INTEGERS, INTEGER, table, table)
+    def finish(bounds, order, column, total, out):  # type: ignore[no-untyped-def]
+        for row in range(bounds[0], bounds[-1]):
+            _copy_row(width, row, order[row], column, total, out)
+
+    return finish
 
 
 # From loops over the columns Numba makes code that keeps a row's sums in memory, because it cannot
@@ -112,44 +136,59 @@ def _step_kernel(dtype: str, width: int) -> Callable[..., None]:
 
 
 @intrinsic(prefer_literal=True)
-def _start_row(context, width, row, column, scale, weight, E, current, previous, out, other):  # type: ignore[no-untyped-def]
+def _start_row(  # type: ignore[no-untyped-def]
+    context, width, row, source, column, scale, weight, E, other, current, previous, total, beside
+):
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        code = VectorCode(context, builder, signature, arguments)
-        row, column, scale, weight = arguments[1:5]
-        E, current, previous, out, other = (code.table(position) for position in range(5, 10))
-        scale, weight = code.splat(scale), code.splat(weight)
-        values = code.load_row(E.at(row, column))
-        code.store_row([code.multiply(scale, value) for value in values], current.at(row))
-        code.store_row([code.zero for _ in values], previous.at(row))
-        code.store_row([code.multiply(weight, value) for value in values], out.at(row, column))
-        return code.inner_product(values, other.at(row, column), other.is_empty)
+        code = VectorCode(context, builder, E.dtype, signature, arguments)
+        _, row, source, column, scale, weight, *_ = arguments
+        scales, weights = code.splat(scale), code.splat(weight)
+        table, others, now, before, sums, copy = (code.table(i) for i in range(6, 12))
+        values = code.load_row(table.at(source, column))
+        code.store_row([code.multiply(scales, value) for value in values], now.at(row))
+        code.store_row([code.zero for _ in values], before.at(row))
+        code.store_row([code.multiply(weights, value) for value in values], sums.at(row))
+        with builder.if_then(builder.not_(others.is_empty)):
+            code.store_row(code.load_row(others.at(source, column)), copy.at(row))
+        return code.inner_product(values, copy.at(row), copy.is_empty)
 
-    return scale(width, row, column, scale, weight, E, current, previous, out, other), generate
+    arguments = (
+        width, row, source, column, scale, weight, E, other, current, previous, total, beside
+    )  # fmt: skip
+    return scale(*arguments), generate
 
 
 @intrinsic(prefer_literal=True)
 def _step_row(  # type: ignore[no-untyped-def]
-    context, width, row, column, factor, beta, share, first, last, neighbours, current, previous,
-    out, other,
+    context, width, row, factor, beta, share, first, last, neighbours, current, previous, total,
+    beside,
 ):  # fmt: skip
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        code = VectorCode(context, builder, signature, arguments)
-        row, column, factor, beta, share, first, last = arguments[1:8]
-        neighbours, current, previous, out, other = (code.table(i) for i in range(8, 13))
-        factor, beta, share = code.splat(factor), code.splat(beta), code.splat(share)
-        sums = code.sum_rows(current, neighbours, first, last)
-        old = code.load_row(previous.at(row))
-        values = [
-            code.subtract_products(factor, a, beta, b) for a, b in zip(sums, old, strict=True)
-        ]
-        code.store_row(values, previous.at(row))
-        kept = code.load_row(out.at(row, column))
-        kept = [code.add(a, code.multiply(share, b)) for a, b in zip(kept, values, strict=True)]
-        code.store_row(kept, out.at(row, column))
-        return code.inner_product(values, other.at(row, column), other.is_empty)
+        code = VectorCode(context, builder, current.dtype, signature, arguments)
+        _, row, factor, beta, share, first, last, *_ = arguments
+        factors, betas, shares = (code.splat(scalar) for scalar in (factor, beta, share))
+        rows, now, before, sums, copy = (code.table(i) for i in range(7, 12))
+        pairs = zip(
+            code.sum_rows(now, rows, first, last), code.load_row(before.at(row)), strict=True
+        )
+        values = [code.subtract_products(factors, new, betas, old) for new, old in pairs]
+        code.store_row(values, before.at(row))
+        pairs = zip(code.load_row(sums.at(row)), values, strict=True)
+        code.store_row([code.add(a, code.multiply(shares, b)) for a, b in pairs], sums.at(row))
+        return code.inner_product(values, copy.at(row), copy.is_empty)
 
     arguments = (
-        width, row, column, factor, beta, share, first, last, neighbours, current, previous, out,
-        other,
+        width, row, factor, beta, share, first, last, neighbours, current, previous, total, beside
     )  # fmt: skip
     return factor(*arguments), generate
+
+
+@intrinsic(prefer_literal=True)
+def _copy_row(context, width, row, target, column, total, out):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        code = VectorCode(context, builder, total.dtype, signature, arguments)
+        row, target, column = arguments[1:4]
+        code.store_row(code.load_row(code.table(4).at(row)), code.table(5).at(target, column))
+        return context.get_dummy_value()
+
+    return types.void(width, row, target, column, total, out), generate

@@ -34,14 +34,15 @@ class Table:
 class VectorCode:
     """Emits code on rows of numbers, as lists of vectors that fill a register each.
 
-    The numbers are of the type that the function returns, and its first argument says how many: a
-    constant, known to the compiler.
+    The function's first argument says how many: a constant, known to the compiler.
     """
 
-    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+    def __init__(
+        self, context: Any, builder: Any, real: Any, signature: Any, arguments: Any
+    ) -> None:
         self.context, self.builder = context, builder
         self.signature, self.arguments = signature, arguments
-        self.itemsize = itemsize = signature.return_type.bitwidth // 8
+        self.itemsize = itemsize = real.bitwidth // 8
         width = signature.args[0].literal_value
         self.lanes = REGISTER_BYTES // itemsize
         self.real = ir.FloatType() if itemsize == 4 else ir.DoubleType()
