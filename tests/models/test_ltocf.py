@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import torch
 from torch.testing import assert_close
 
@@ -65,6 +66,36 @@ def test_learned_times_are_saved_and_restored(graph: BipartiteGraph) -> None:
         model.times.inner.copy_(torch.tensor([0.5, 1.25, 3.5]))
     other.load_state_dict(model.state_dict())
     assert_close(other.embeddings(), model.embeddings(), rtol=0, atol=0)
+
+
+def final_state(graph: BipartiteGraph, **settings: object) -> torch.Tensor:
+    """exp(2.5 A) E as the solver has it: only the state at the end counts."""
+    model = build(
+        graph, connection="residual", end_time=2.5, times=(), weights=(0.0, 1.0), **settings
+    )
+    return model.embeddings().detach()
+
+
+def exponential(graph: BipartiteGraph) -> torch.Tensor:
+    A = (graph @ torch.eye(graph.n_nodes, dtype=torch.float64)).numpy()
+    return torch.from_numpy(scipy.linalg.expm(2.5 * A)) @ build(graph).weight.detach()
+
+
+@pytest.mark.parametrize(
+    ("solver", "order"), [("euler", 1), ("midpoint", 2), ("rk4", 4), ("adams_moulton", 4)]
+)
+def test_solvers_converge_to_the_matrix_exponential(
+    graph: BipartiteGraph, solver: str, order: int
+) -> None:
+    errors = [
+        (final_state(graph, solver=solver, steps=steps) - exponential(graph)).norm()
+        for steps in (32, 64)
+    ]
+    assert abs(torch.log2(errors[0] / errors[1]).item() - order) < 0.15
+
+
+def test_the_exact_solver_is_the_matrix_exponential(graph: BipartiteGraph) -> None:
+    assert_close(final_state(graph, solver="exact"), exponential(graph), rtol=1e-11, atol=1e-12)
 
 
 def test_fixed_times_are_no_time_parameters(graph: BipartiteGraph) -> None:
