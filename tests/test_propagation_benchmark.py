@@ -9,6 +9,7 @@ from benchmarks.propagation import (
     measure_scaling,
     synthetic_interactions,
 )
+
 from ltocf.graph import BipartiteGraph
 
 
