@@ -1,0 +1,125 @@
+"""`--model auto`: fit the fast strong candidates, compare them on validation, keep the best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ltocf.data.interactions import Interactions
+from ltocf.data.splits import Split, hold_out_validation
+from ltocf.evaluate import evaluate
+from ltocf.graph import BipartiteGraph
+from ltocf.models import build_model
+from ltocf.models.base import Scorer
+from ltocf.models.blend import BlendScorer
+
+Options = dict[str, Any]
+SELECT_BY = "recall@20"
+MOST_USERS = 4000  # of validation, drawn at random: enough to tell the candidates apart
+# From the cheapest to the dearest, so that a small budget still compares different kinds.
+CANDIDATES: tuple[tuple[str, Options], ...] = (
+    ("rp3beta", {}),
+    ("turbocf", {}),
+    ("gfcf", {}),
+    ("sansa", {}),
+    ("chebycf", {}),
+    ("bspm", {}),
+)
+BLEND_WEIGHTS = ((1.0, 0.5), (1.0, 1.0), (0.5, 1.0))
+
+
+class Trial(NamedTuple):
+    name: str
+    options: Options
+    scorer: Scorer
+    metric: float
+
+
+def choose_model(
+    split: Split,
+    budget_seconds: float,
+    report: Callable[[str], None] = lambda line: None,
+    *,
+    seed: int = 0,
+) -> tuple[str, Options]:
+    """The name and the settings of the candidate with the best Recall@20 on validation.
+
+    The split's validation set is used if it has one, or else a cut of train: each user's latest
+    tenth where times are known and a random tenth where not. The first two candidates always run;
+    no other is started once the budget is spent. The two best are also tried as a blend.
+    """
+    start = time.perf_counter()
+    split = with_validation(split, seed)
+    graph, valid = BipartiteGraph(split.train), sample_users(split.valid, seed)
+    trials: list[Trial] = []
+    for name, options in CANDIDATES:
+        elapsed = time.perf_counter() - start
+        if elapsed > budget_seconds and len(trials) >= 2:
+            report(f"{name}: not tried, {elapsed:.0f} of {budget_seconds:.0f} seconds are spent")
+            continue
+        model = build_model(graph, name, options)
+        model.initialise_(seed)
+        trials.append(_try(name, options, model.scorer(), split, valid))
+        seconds = time.perf_counter() - start - elapsed
+        report(f"{name}: {SELECT_BY} {trials[-1].metric:.4f} on validation, {seconds:.1f} seconds")
+    trials += _blends(sorted(trials, key=lambda trial: -trial.metric)[:2], split, valid, report)
+    best = max(trials, key=lambda trial: trial.metric)
+    report(f"chosen: {best.name}, with the best {SELECT_BY} on validation, {best.metric:.4f}")
+    return best.name, best.options
+
+
+def _try(name: str, options: Options, scorer: Scorer, split: Split, valid: Interactions) -> Trial:
+    return Trial(name, options, scorer, evaluate(scorer, valid, split.train)[SELECT_BY])
+
+
+def _blends(
+    best: list[Trial], split: Split, valid: Interactions, report: Callable[[str], None]
+) -> list[Trial]:
+    trials = []
+    for weights in BLEND_WEIGHTS:
+        parts = [
+            {"model": trial.name, "weight": weight, "options": trial.options}
+            for trial, weight in zip(best, weights, strict=True)
+        ]
+        scorer = BlendScorer([trial.scorer for trial in best], weights)
+        trials.append(_try("blend", {"parts": parts}, scorer, split, valid))
+        mixed = " + ".join(f"{part['weight']} {part['model']}" for part in parts)
+        report(f"blend of {mixed}: {SELECT_BY} {trials[-1].metric:.4f} on validation")
+    return trials
+
+
+def with_validation(split: Split, seed: int, fraction: float = 0.1) -> Split:
+    """The split itself if it has a validation set, or one with a tenth of train held out."""
+    if len(split.valid):
+        return split
+    if split.train.timestamps is None:
+        return hold_out_validation(split, fraction, seed=seed)
+    latest = latest_of_each_user(split.train, fraction)
+    return replace(split, train=split.train.select(~latest), valid=split.train.select(latest))
+
+
+def latest_of_each_user(
+    train: Interactions, fraction: float
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which pairs are among the latest `fraction` of their user's, rounded, and never all."""
+    assert train.timestamps is not None
+    order = np.lexsort((train.timestamps, train.users))
+    degrees = train.user_degrees
+    held_out = np.minimum(np.floor(degrees * fraction + 0.5).astype(np.int64), degrees - 1)
+    # Pairs are sorted by user, so position p of `order` belongs to the same user as pair p.
+    rank_from_end = train.indptr[train.users + 1] - np.arange(len(train))
+    latest = np.zeros(len(train), dtype=bool)
+    latest[order] = rank_from_end <= held_out[train.users]
+    return latest
+
+
+def sample_users(valid: Interactions, seed: int) -> Interactions:
+    users = np.flatnonzero(valid.user_degrees)
+    if len(users) <= MOST_USERS:
+        return valid
+    drawn = np.random.default_rng(seed).choice(users, MOST_USERS, replace=False)
+    return valid.select(np.isin(valid.users, drawn))

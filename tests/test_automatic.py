@@ -1,0 +1,49 @@
+"""The automatic choice, on data where the right answer is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ltocf import automatic
+from ltocf.automatic import choose_model, latest_of_each_user, with_validation
+from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import Interactions
+from ltocf.graph import BipartiteGraph
+from ltocf.models import build_model
+
+
+def test_the_choice_is_the_best_of_what_was_tried_and_can_be_built(hamlet: Dataset) -> None:
+    lines: list[str] = []
+    name, options = choose_model(hamlet.split, 600, lines.append)
+    tried = {line.split(":")[0] for line in lines if "seconds" in line}
+    assert tried == {candidate for candidate, _ in automatic.CANDIDATES}
+    best = max(float(line.split("recall@20 ")[1].split()[0]) for line in lines[:-1])
+    assert lines[-1] == f"chosen: {name}, with the best recall@20 on validation, {best:.4f}"
+    build_model(BipartiteGraph(hamlet.split.train), name, options)
+
+
+def test_a_bad_candidate_is_not_chosen(hamlet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automatic, "CANDIDATES", (("random", {}), ("rp3beta", {})))
+    monkeypatch.setattr(automatic, "BLEND_WEIGHTS", ())
+    assert choose_model(hamlet.split, 600) == ("rp3beta", {})
+
+
+def test_a_spent_budget_still_compares_two_and_says_what_it_left_out(hamlet: Dataset) -> None:
+    lines: list[str] = []
+    choose_model(hamlet.split, 0, lines.append)
+    left_out = [line for line in lines if "not tried" in line]
+    assert len(left_out) == len(automatic.CANDIDATES) - 2
+    assert left_out[0].startswith("gfcf: not tried, ")
+
+
+def test_validation_is_each_users_latest_tenth_where_times_are_known(hamlet: Dataset) -> None:
+    users, items = np.repeat([0, 1], [20, 1]), np.concatenate([np.arange(20), [3]])
+    times = np.concatenate([np.arange(20)[::-1], [5]]).astype(np.int64)  # item 0 is the latest
+    train = Interactions.build(users, items, 2, 20, times)
+    assert set(train.items[latest_of_each_user(train, 0.1)]) == {0, 1}
+    split = replace(hamlet.split, train=train, valid=train.select(np.zeros(21, dtype=bool)))
+    cut = with_validation(split, seed=0)
+    assert (len(cut.train), len(cut.valid)) == (19, 2)
