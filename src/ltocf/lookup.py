@@ -62,6 +62,7 @@ def blocked_items(
     return blocked
 
 
-def owned_pairs(histories: csr_array) -> Interactions:
+def owned_pairs(histories: csr_array, item_ids: IdMap) -> Interactions:
+    """The histories as interactions of users 0, 1, ..."""
     users = np.repeat(np.arange(histories.shape[0]), np.diff(histories.indptr))
-    return Interactions.build(users, histories.indices, *histories.shape)
+    return Interactions.build(users, histories.indices, histories.shape[0], item_ids)

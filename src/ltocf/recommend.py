@@ -168,7 +168,7 @@ class Recommender:
             n_items=seen.n_items,
             seen=None if keep_seen else seen,
         )
-        owners = seen.user_ids.ids.gather(rows).rename("user")
+        owners = seen.user_ids.ids[rows].rename("user")
         table, items = ranked_table(owners, ranked, seen.item_ids.ids.rename("item"), cold[rows])
         return with_display(table, self.dataset, items)
 
@@ -194,7 +194,8 @@ class Recommender:
         check_k(k, seen.n_items)
         rows = [known_rows(seen.item_ids, items, "item", strict=strict) for items in named.values()]
         matrix = history_matrix(rows, seen.n_items)
-        owned, blocked = owned_pairs(matrix), blocked_items(seen.item_ids, candidates, exclude)
+        owned = owned_pairs(matrix, seen.item_ids)
+        blocked = blocked_items(seen.item_ids, candidates, exclude)
         cold, popularity, scorer = owned.user_degrees == 0, seen.item_degrees, self.scorer
 
         def score(part: Rows) -> Tensor:
@@ -210,7 +211,7 @@ class Recommender:
         owners = pl.Series("user", list(named), strict=False)
         table, items = ranked_table(owners, ranked, seen.item_ids.ids.rename("item"), cold)
         table = with_display(table, self.dataset, items)
-        return table if isinstance(history, Mapping) else table.drop("user")
+        return table if isinstance(history, Mapping) else table[:, 1:]
 
     def unknown_users(self, users: Iterable[Id]) -> list[Id]:
         """Those that were not in the training data, in their order."""
@@ -228,9 +229,7 @@ class Recommender:
         rows = known_rows(seen.item_ids, items, "item", strict=True)
         ids = seen.item_ids.ids
         ranked = similar_items(self.scorer, rows, k, n_items=seen.n_items)
-        table, similar = ranked_table(
-            ids.gather(rows).rename("item"), ranked, ids.rename("similar")
-        )
+        table, similar = ranked_table(ids[rows].rename("item"), ranked, ids.rename("similar"))
         return with_display(table, self.dataset, similar)
 
     def similar_users(self, users: Id | Iterable[Id], k: int = 10) -> pl.DataFrame:
@@ -241,7 +240,7 @@ class Recommender:
         rows = known_rows(seen.user_ids, users, "user", strict=True)
         ids = seen.user_ids.ids
         ranked = similar_users(self.scorer, rows, k, seen=seen)
-        return ranked_table(ids.gather(rows).rename("user"), ranked, ids.rename("similar"))[0]
+        return ranked_table(ids[rows].rename("user"), ranked, ids.rename("similar"))[0]
 
     def explain(self, user: Id, item: Id) -> Explanation:
         """The exact reasons of the score that `recommend` gives with `keep_seen`."""
@@ -263,7 +262,7 @@ class Recommender:
         order = np.argsort(-terms.of_history, kind="stable")
         because = pl.DataFrame(
             [
-                ids.ids.gather(history[order]).rename("item"),
+                ids.ids[history[order]].rename("item"),
                 pl.Series("contribution", terms.of_history[order]),
             ]
         )

@@ -22,9 +22,9 @@ def ranked_table(
     owner, place = np.nonzero(found)
     rows: Rows = ranked.items[found]
     columns = [
-        owners.gather(owner),
+        owners[owner],
         pl.Series("rank", place + 1),
-        targets.gather(rows),
+        targets[rows],
         pl.Series("score", ranked.scores[found]),
     ]
     if cold is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from pydantic import BaseModel, Field
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from ltocf.config import LossConfig
@@ -141,10 +141,11 @@ class DotScorer(Scorer):
 
 def normalise_rows(histories: csr_array, graph: BipartiteGraph) -> csr_array:
     """The rows that users with these histories would have in the normalised adjacency."""
-    user_degrees = np.maximum(histories.sum(axis=1), 1)
-    item_degrees = np.maximum(graph.interactions.item_degrees, 1)
-    left, right = diags_array(user_degrees**-0.5), diags_array(item_degrees**-0.5)
-    return csr_array((left @ histories @ right).astype(np.float32))
+    counts = np.diff(histories.indptr)
+    item_degrees = np.maximum(graph.interactions.item_degrees[histories.indices], 1)
+    values = histories.data / np.sqrt(np.repeat(counts, counts) * item_degrees)
+    arrays = (values.astype(np.float32), histories.indices, histories.indptr)
+    return csr_array(arrays, shape=histories.shape)
 
 
 class EmbeddingConfig(ModelConfig, frozen=True):
