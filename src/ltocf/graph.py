@@ -15,7 +15,7 @@ from scipy import sparse
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions
-from ltocf.kernels.blocks import chebyshev_sum, column_padding
+from ltocf.kernels.blocks import chebyshev_sum, column_padding, multiply
 from ltocf.kernels.ordering import Adjacency, locality_order
 
 NODES_TO_ORDER = 1 << 14  # with fewer, a block of columns stays in cache in any order
@@ -52,6 +52,16 @@ class BipartiteGraph:
     def __matmul__(self, E: Tensor) -> Tensor:
         product: Tensor = _Product.apply(E, self)  # type: ignore[no-untyped-call]
         return product
+
+    def product(self, E: Tensor) -> Tensor:
+        """A E without gradients."""
+        if E.device.type != "cpu":
+            return self.sparse_matrix(E.device, E.dtype) @ E
+        whole = _whole_registers(E)
+        out, natural = torch.empty_like(whole), Adjacency.natural(self.indptr, self.neighbours)
+        threads = torch.get_num_threads()
+        multiply(natural, self._adjacency, whole.numpy(), out.numpy(), threads)
+        return out[:, : E.shape[1]].contiguous()
 
     def chebyshev_sum(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None = None
@@ -121,7 +131,7 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, E: Tensor, graph: BipartiteGraph) -> Tensor:
         ctx.graph = graph
-        return graph.chebyshev_sum(E, (0.0, 1.0))[0]
+        return graph.product(E.detach())
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltocf.kernels.ordering import Adjacency
-from ltocf.kernels.recurrence import compile_kernels
+from ltocf.kernels.recurrence import compile_kernels, compile_product
 from ltocf.kernels.vectors import REGISTER_BYTES
 
 BLOCK_BYTES = (
     2 * REGISTER_BYTES
 )  # of a row: narrower re-reads the neighbours more often, wider spills
+WHOLE_BYTES = 4 * REGISTER_BYTES  # of a row, in a product alone, where nothing is copied
 RANGES = 64  # of rows: fixed, so that inner products do not depend on the number of threads
 SMALL = 1 << 18  # sums of fewer terms are not worth a thread
 
@@ -41,7 +42,7 @@ def chebyshev_sum(
     Tables are C-contiguous, of one dtype, and lack no column padding. Each row is summed by one
     thread and the partial products are added in a fixed order: threads change only the time.
     """
-    blocks = list(_blocks(E.shape[1], E.itemsize))
+    blocks = list(_blocks(E.shape[1], E.itemsize, BLOCK_BYTES))
     if adjacency.indptr[-1] * E.shape[1] * len(coefficients) < SMALL:
         threads = 1
     teams = min(threads, len(blocks))
@@ -61,10 +62,36 @@ def chebyshev_sum(
     return totals
 
 
-def _blocks(dim: int, itemsize: int) -> Iterator[tuple[int, int]]:
+def multiply(natural: Adjacency, order: Adjacency, E: Table, out: Table, threads: int) -> None:
+    """out = A E, read and written in place; rows are processed in the order of the second."""
+    scale = (1 / _roots(natural)).astype(E.dtype)
+    bounds = _ranges(order, 1 if len(natural.neighbours) * E.shape[1] < SMALL else threads)
+    blocks = list(_blocks(E.shape[1], E.itemsize, WHOLE_BYTES))
+    kernels = [compile_product(E.dtype.name, width) for _, width in blocks]
+
+    def run(first: int, last: int) -> None:
+        for kernel, (column, _) in zip(kernels, blocks, strict=True):
+            kernel(first, last, order.order, scale, *natural[:2], column, E, out)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(run, bounds[:-1], bounds[1:]))
+
+
+def _blocks(dim: int, itemsize: int, block_bytes: int) -> Iterator[tuple[int, int]]:
     """The first column and the width of each block."""
-    for column in range(0, dim, BLOCK_BYTES // itemsize):
-        yield column, min(BLOCK_BYTES // itemsize, dim - column)
+    for column in range(0, dim, block_bytes // itemsize):
+        yield column, min(block_bytes // itemsize, dim - column)
+
+
+def _roots(adjacency: Adjacency) -> NDArray[np.float64]:
+    # Without neighbours a row counts as degree 1: S is invertible and A's row still zero.
+    return np.sqrt(np.maximum(np.diff(adjacency.indptr), 1))
+
+
+def _ranges(adjacency: Adjacency, n: int) -> NDArray[np.int64]:
+    """Bounds of n ranges of rows with about as many neighbours and rows each. (n + 1,)"""
+    work = adjacency.indptr + np.arange(len(adjacency.indptr))
+    return np.searchsorted(work, np.linspace(0, work[-1], n + 1))
 
 
 class _Job:
@@ -79,11 +106,8 @@ class _Job:
     ) -> None:
         self.adjacency, self.E, self.other, self.out = adjacency, E, other, out
         self.coefficients, self.products = coefficients, products
-        degrees = np.diff(adjacency.indptr)
-        # Without neighbours a row counts as degree 1: S is invertible and A's row still zero.
-        self.root = np.sqrt(np.maximum(degrees, 1)).astype(E.dtype)
-        work = adjacency.indptr + np.arange(len(adjacency.indptr))
-        self.bounds = np.searchsorted(work, np.linspace(0, work[-1], RANGES + 1))
+        self.root = _roots(adjacency).astype(E.dtype)
+        self.bounds = _ranges(adjacency, RANGES)
 
     def buffers(self, blocks: Sequence[tuple[int, int]]) -> list[Table]:
         """Flat tables for current, previous, total and beside, aligned to cache lines."""

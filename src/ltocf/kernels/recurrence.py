@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numba
 from llvmlite import ir
@@ -129,6 +129,25 @@ def _finish_kernel(real: Any, width: int) -> Any:
     return finish
 
 
+@cache
+def compile_product(dtype: str, width: int) -> Callable[..., None]:
+    """One product on its own, without copies: out = S B S E for a range of the order and a block
+    of columns; `scale` is the diagonal of S."""
+    real = getattr(types, dtype)
+    table = real[:, ::1]
+
+    @_compiled(
+        INTEGER, INTEGER, INTEGERS, real[::1], INTEGERS, types.int32[::1], INTEGER, table, table
+    )
+    def product(first, last, order, scale, indptr, neighbours, column, E, out):  # type: ignore[no-untyped-def]
+        for place in range(first, last):
+            row = order[place]
+            start, stop = indptr[row], indptr[row + 1]
+            _product_row(width, row, column, scale[row], start, stop, neighbours, scale, E, out)
+
+    return cast(Callable[..., None], product)
+
+
 # From loops over the columns Numba makes code that keeps a row's sums in memory, because it cannot
 # know that the arrays do not overlap. In these vector instructions they stay in registers: twice as
 # fast, and more for narrow blocks. They take the width as a constant argument: closures of it would
@@ -181,6 +200,23 @@ def _step_row(  # type: ignore[no-untyped-def]
         width, row, factor, beta, share, first, last, neighbours, current, previous, total, beside
     )  # fmt: skip
     return factor(*arguments), generate
+
+
+@intrinsic(prefer_literal=True)
+def _product_row(  # type: ignore[no-untyped-def]
+    context, width, row, column, own, first, last, neighbours, scale, E, out
+):
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        code = VectorCode(context, builder, E.dtype, signature, arguments)
+        _, row, column, own, first, last, *_ = arguments
+        rows, scales, table, result = (code.table(i) for i in range(6, 10))
+        sums = code.sum_rows(table, rows, first, last, column, scales)
+        own = code.splat(own)
+        code.store_row([code.multiply(own, total) for total in sums], result.at(row, column))
+        return context.get_dummy_value()
+
+    arguments = (width, row, column, own, first, last, neighbours, scale, E, out)
+    return types.void(*arguments), generate
 
 
 @intrinsic(prefer_literal=True)

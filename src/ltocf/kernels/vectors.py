@@ -81,8 +81,17 @@ class VectorCode:
         for offset, value in zip(self.offsets, values, strict=True):
             self.builder.store(value, self._address(row, offset), align=self.itemsize)
 
-    def sum_rows(self, table: Table, rows: Table, first: Any, last: Any) -> list[Any]:
-        """sum of table[rows[i]] for i from first to last, the last one excluded."""
+    def sum_rows(
+        self,
+        table: Table,
+        rows: Table,
+        first: Any,
+        last: Any,
+        column: Any = None,
+        weights: Table | None = None,
+    ) -> list[Any]:
+        """sum of table[rows[i], column:] for i from first to last, the last one excluded; each
+        times weights[rows[i]] if there are weights."""
         builder = self.builder
         # Stack slots of vectors become registers when LLVM optimises.
         sums = [cgutils.alloca_once(builder, self.vector) for _ in self.offsets]
@@ -90,7 +99,11 @@ class VectorCode:
             builder.store(self.zero, total)
         with cgutils.for_range_slice(builder, first, last, INDEX(1), INDEX) as (i, _):
             row = builder.zext(builder.load(builder.gep(rows.data, [i])), INDEX)
-            for total, term in zip(sums, self.load_row(table.at(row)), strict=True):
+            terms = self.load_row(table.at(row, column))
+            if weights is not None:
+                weight = self.splat(builder.load(builder.gep(weights.data, [row])))
+                terms = [self.multiply(weight, term) for term in terms]
+            for total, term in zip(sums, terms, strict=True):
                 builder.store(self.add(builder.load(total), term), total)
         return [builder.load(total) for total in sums]
 
