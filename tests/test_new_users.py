@@ -89,6 +89,21 @@ def test_a_model_of_user_vectors_alone_asks_for_steps():
     assert sorted(found["item"]) == ["ib0", "ib2", "ib3"]
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("popularity", "random")])
+def test_every_model_knows_newcomers_by_history_or_by_steps_or_says_that_it_does_not(name):
+    recommender, history = fit(name), ["ib1", "ib4", "ib5"]
+    refusals = []
+    for steps in (0, 50):
+        try:
+            found = recommender.recommend_new(history, 3, steps=steps)
+        except ConfigError as error:
+            refusals.append(str(error))
+        else:
+            assert sorted(found["item"]) == ["ib0", "ib2", "ib3"], steps
+    assert len(refusals) < 2 or name in ("neumf", "cmn")
+    assert all("this model has" in refusal for refusal in refusals)
+
+
 def test_steps_do_not_go_with_a_closed_form():
     with pytest.raises(ConfigError, match="has no vector for a user, so steps must be 0"):
         fit("gfcf").recommend_new(["ib1"], 3, steps=1)

@@ -142,6 +142,12 @@ def test_settings_are_checked_when_they_are_given(settings, message):
         Recommender(**settings)
 
 
+@pytest.mark.parametrize("users", [None, 1.5])
+def test_what_is_no_id_is_refused(fitted, users):
+    with pytest.raises(DataError, match="expected an id or a list of ids, got"):
+        fitted.recommend(users)
+
+
 def test_asking_before_fitting_says_what_to_do():
     with pytest.raises(ConfigError, match=r"call fit\(log\) first"):
         Recommender().recommend("ann")

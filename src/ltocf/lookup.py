@@ -24,7 +24,11 @@ def adjust_(
 
 
 def as_list(ids: Id | Iterable[Id]) -> list[Id]:
-    return [ids] if isinstance(ids, str | int | np.integer) else list(ids)
+    if isinstance(ids, str | int | np.integer):
+        return [ids]
+    if not isinstance(ids, Iterable):
+        raise DataError(f"expected an id or a list of ids, got {ids!r}")
+    return list(ids)
 
 
 def known_rows(ids: IdMap, wanted: Id | Iterable[Id], kind: str, *, strict: bool) -> Rows:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, counting_progress, metric_text, print_json, print_table
+from ltocf.cli.output import Json, metric_text, print_json, print_table, say
 from ltocf.cli.output import training_progress as show_training
 from ltocf.cli.training import RunPath
 from ltocf.errors import ConfigError
@@ -128,15 +128,14 @@ def tune(
     fixed = [word for word in arguments if "=" in word]
     config = make_config({"dataset": words[0], "model": {"name": model}}, fixed)
     output = output or Path("runs") / f"{Path(words[0]).name}-{model}-tune"
-    with counting_progress("tuning") as progress:
-        report = search(
-            load_dataset(words[0]),
-            config,
-            output,
-            trials=trials,
-            space=space or (),
-            progress=lambda done, total, best: progress(done, total),
-        )
+    report = search(
+        load_dataset(words[0]),
+        config,
+        output,
+        trials=trials,
+        space=space or (),
+        progress=_say_trial,
+    )
     best = output / "best.toml"
     counts = {"trials": report.trials, "pruned": report.pruned, "resumed": report.resumed}
     if as_json:
@@ -149,3 +148,7 @@ def tune(
     title = f"best of {report.trials} trials ({report.pruned} pruned)"
     print_table(title, ["setting", "value"], rows)
     print(f"validation Recall@20 {report.recall:.4f}\nnext: ltocf train --config {best}")
+
+
+def _say_trial(done: int, total: int, best: float | None) -> None:
+    say(f"trial {done}/{total}" + ("" if best is None else f"  best Recall@20 {best:.4f}"))

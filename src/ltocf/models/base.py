@@ -133,7 +133,8 @@ class DotScorer(Scorer):
         if self.history is None:
             raise ConfigError(
                 "this model has a vector for each user of its training data and none for new ones; "
-                "use ltocf, lightgcn or a closed form such as gfcf to recommend from a history"
+                "use ltocf, lightgcn or a closed form such as gfcf to recommend from a history, "
+                "or let steps=50 (--steps 50) gradient steps find one"
             )
         weights = normalise_rows(histories, self.graph)
         return torch.from_numpy(weights @ self.history.cpu().numpy()).to(self.items.device)
