@@ -138,3 +138,12 @@ def test_help_and_import_touch_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_demo_trains_compares_recommends_and_gives_reasons(ltocf, tmp_path, hamlet, monkeypatch):
+    monkeypatch.setattr("ltocf.pipeline.load_dataset", lambda name: hamlet)
+    code, out, _ = ltocf("demo", "-o", tmp_path / "demo", "--epochs", 2)
+    assert code == 0
+    for text in ("popularity", "lightgcn", "For ", "because you went to", "curves.png"):
+        assert text in out
+    assert (tmp_path / "demo" / "ltocf" / "curves.png").is_file()

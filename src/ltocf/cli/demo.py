@@ -44,8 +44,9 @@ def demo(
         [[n, f"{m['recall@20']:.4f}", f"{m['ndcg@20']:.4f}"] for n, m in metrics.items()],
     )
     for person in people:
-        rows = found.filter(found["user"] == person).drop("user", "rank", "item")
-        cells = [[str(row["name"]), f"{row['score']:.2f}"] for row in rows.to_dicts()]
+        rows = found.filter(found["user"] == person).to_dicts()
+        cells = [[str(row["name"]), f"{row['score']:.2f}"] for row in rows]
         print_table(f"\nFor {person}", ["place", "score"], cells)
+        print(f"the first, {recommender.explain(person, rows[0]['item']).sentence(2)}")
     print(f"\nCurves: {output / 'ltocf' / 'curves.png'}")
     print(f"Next:   ltocf recommend {output / 'ltocf'} --user {people[0]}")
