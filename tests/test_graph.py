@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from torch.testing import assert_close
 
 from ltocf.data.interactions import Interactions
 from ltocf.graph import BipartiteGraph
+from ltocf.kernels import recurrence
 from ltocf.kernels.ordering import Adjacency, locality_order
 
 
@@ -126,3 +129,13 @@ def test_a_slice_of_columns_gives_a_slice_of_the_result() -> None:
     graph = BipartiteGraph(interactions([(0, 0), (0, 1), (1, 0), (2, 2)], 3, 3))
     E = torch.randn(6, 10)
     assert_close(graph @ E[:, 2:5], (graph @ E)[:, 2:5])
+
+
+def test_a_long_compilation_says_what_it_is_doing_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(recurrence, "QUIET_SECONDS", 0.01)
+    for _ in range(2):
+        with recurrence._explain_waiting("compiling for this test"):
+            time.sleep(0.1)
+    assert capsys.readouterr().err == "compiling for this test\n"

@@ -57,6 +57,7 @@ class BipartiteGraph:
         """A E without gradients."""
         if E.device.type != "cpu":
             return self.sparse_matrix(E.device, E.dtype) @ E
+        assert len(E) == self.n_nodes  # the kernels do not look
         whole = _whole_registers(E)
         out, natural = torch.empty_like(whole), Adjacency.natural(self.indptr, self.neighbours)
         threads = torch.get_num_threads()
@@ -73,6 +74,7 @@ class BipartiteGraph:
     def _chebyshev_cpu(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
     ) -> tuple[Tensor, list[float]]:
+        assert len(E) == self.n_nodes  # the kernels do not look
         dim, threads = E.shape[1], torch.get_num_threads()
         E = _whole_registers(E)
         beside = None if other is None else _whole_registers(other.detach()).numpy()

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltocf.kernels.ordering import Adjacency
-from ltocf.kernels.recurrence import compile_kernels, compile_product
+from ltocf.kernels.product import compile_product
+from ltocf.kernels.recurrence import compile_kernels
 from ltocf.kernels.vectors import REGISTER_BYTES
 
-BLOCK_BYTES = (
-    2 * REGISTER_BYTES
-)  # of a row: narrower re-reads the neighbours more often, wider spills
+# Of a row: narrower blocks read the neighbours more often, wider ones do not stay in cache.
+BLOCK_BYTES = 2 * REGISTER_BYTES
 WHOLE_BYTES = 4 * REGISTER_BYTES  # of a row, in a product alone, where nothing is copied
 RANGES = 64  # of rows: fixed, so that inner products do not depend on the number of threads
 SMALL = 1 << 18  # sums of fewer terms are not worth a thread

@@ -12,16 +12,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-import numba
 from llvmlite import ir
-from numba import extending, types
+from numba import types
 
-from ltocf.kernels.vectors import VectorCode
+from ltocf.kernels.vectors import INTEGER, INTEGERS, SUMS, VectorCode, compiled, intrinsic
 
 QUIET_SECONDS = 2.0
-intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
 
 
 class Kernels(NamedTuple):
@@ -66,20 +64,11 @@ def _say_once(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
-
-
-def _compiled(*arguments: Any) -> Any:
-    return numba.njit(
-        types.void(*arguments), nogil=True, fastmath=True, boundscheck=False, cache=True
-    )
-
-
 def _start_kernel(real: Any, width: int) -> Any:
     table = real[:, ::1]
     tables = (table, table, INTEGER, real, table, table, table, table)
 
-    @_compiled(INTEGERS, INTEGERS, real[::1], *tables, SUMS)
+    @compiled(INTEGERS, INTEGERS, real[::1], *tables, SUMS)
     def start(  # type: ignore[no-untyped-def]
         bounds, order, root, E, other, column, weight, current, previous, total, beside, products
     ):
@@ -100,7 +89,7 @@ def _step_kernel(real: Any, width: int) -> Any:
     table = real[:, ::1]
     graph = (INTEGERS, real[::1], INTEGERS, types.int32[::1])
 
-    @_compiled(*graph, real, real, real, table, table, table, table, SUMS)
+    @compiled(*graph, real, real, real, table, table, table, table, SUMS)
     def step(  # type: ignore[no-untyped-def]
         bounds, root, indptr, neighbours, alpha, beta, weight, current, previous, total, beside,
         products,
@@ -121,37 +110,12 @@ def _step_kernel(real: Any, width: int) -> Any:
 def _finish_kernel(real: Any, width: int) -> Any:
     table = real[:, ::1]
 
-    @_compiled(INTEGERS, INTEGERS, INTEGER, table, table)
+    @compiled(INTEGERS, INTEGERS, INTEGER, table, table)
     def finish(bounds, order, column, total, out):  # type: ignore[no-untyped-def]
         for row in range(bounds[0], bounds[-1]):
             _copy_row(width, row, order[row], column, total, out)
 
     return finish
-
-
-@cache
-def compile_product(dtype: str, width: int) -> Callable[..., None]:
-    """One product on its own, without copies: out = S B S E for a range of the order and a block
-    of columns; `scale` is the diagonal of S."""
-    real = getattr(types, dtype)
-    table = real[:, ::1]
-
-    @_compiled(
-        INTEGER, INTEGER, INTEGERS, real[::1], INTEGERS, types.int32[::1], INTEGER, table, table
-    )
-    def product(first, last, order, scale, indptr, neighbours, column, E, out):  # type: ignore[no-untyped-def]
-        for place in range(first, last):
-            row = order[place]
-            start, stop = indptr[row], indptr[row + 1]
-            _product_row(width, row, column, scale[row], start, stop, neighbours, scale, E, out)
-
-    return cast(Callable[..., None], product)
-
-
-# From loops over the columns Numba makes code that keeps a row's sums in memory, because it cannot
-# know that the arrays do not overlap. In these vector instructions they stay in registers: twice as
-# fast, and more for narrow blocks. They take the width as a constant argument: closures of it would
-# be strangers to the cache on disk in the next process.
 
 
 @intrinsic(prefer_literal=True)
@@ -200,23 +164,6 @@ def _step_row(  # type: ignore[no-untyped-def]
         width, row, factor, beta, share, first, last, neighbours, current, previous, total, beside
     )  # fmt: skip
     return factor(*arguments), generate
-
-
-@intrinsic(prefer_literal=True)
-def _product_row(  # type: ignore[no-untyped-def]
-    context, width, row, column, own, first, last, neighbours, scale, E, out
-):
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        code = VectorCode(context, builder, E.dtype, signature, arguments)
-        _, row, column, own, first, last, *_ = arguments
-        rows, scales, table, result = (code.table(i) for i in range(6, 10))
-        sums = code.sum_rows(table, rows, first, last, column, scales)
-        own = code.splat(own)
-        code.store_row([code.multiply(own, total) for total in sums], result.at(row, column))
-        return context.get_dummy_value()
-
-    arguments = (width, row, column, own, first, last, neighbours, scale, E, out)
-    return types.void(*arguments), generate
 
 
 @intrinsic(prefer_literal=True)

@@ -1,16 +1,33 @@
-"""LLVM vector instructions on rows of tables, for what Numba's compiler does not make of loops."""
+"""LLVM vector instructions on rows of tables, for what Numba's compiler does not make of loops.
+
+From loops over the columns it makes code that keeps a row's sums in memory, because it cannot know
+that the arrays do not overlap. In vector instructions they stay in registers: twice as fast, and
+more for narrow blocks. An intrinsic takes the number of columns as a constant argument: closures of
+it would be strangers to the cache on disk in the next process.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
 from llvmlite import ir
+from numba import extending, types
 from numba.core import cgutils as untyped_cgutils
 
 REGISTER_BYTES = 64  # one cache line and one AVX-512 register; LLVM splits it where there are none
 INDEX = ir.IntType(64)
 LANE = ir.IntType(32)
+INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
 cgutils: Any = untyped_cgutils
+intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
+
+
+def compiled(*arguments: Any) -> Any:
+    """A decorator: compile for these types of arguments, or read from the cache on disk."""
+    return numba.njit(
+        types.void(*arguments), nogil=True, fastmath=True, boundscheck=False, cache=True
+    )
 
 
 class Table:
