@@ -118,6 +118,26 @@ def test_new_items_have_empty_display_columns(hamlet):
     assert bigger.item_names["name"][-1] is None
 
 
+def test_a_table_of_items_names_the_new_ones_and_the_old_keep_theirs(run, tmp_path):
+    pl.DataFrame({"item": ["fresh a", "ia0"], "name": ["Fresh!", "First"]}).write_csv(
+        tmp_path / "names.csv"
+    )
+    first, _ = update_run(run, NEWS, tmp_path / "a", epochs=0, names=tmp_path / "names.csv")
+    recommender = Recommender.load(first.path)
+    found = recommender.recommend("ub0", 12, candidates=["fresh a", "ia0", "ia1"]).sort("item")
+    assert found["name"].to_list() == ["Fresh!", "First", None]
+    more = pl.DataFrame({"user": ["third"], "item": ["fresh b"]})
+    pl.DataFrame({"item": ["fresh b", "ia0"], "name": ["Newer", ""], "kind": ["x", "y"]}).write_csv(
+        tmp_path / "more.csv"
+    )
+    second, _ = update_run(first, more, tmp_path / "b", epochs=0, names=tmp_path / "more.csv")
+    names = dict(
+        zip(second.dataset.split.train.item_ids.ids, second.dataset.item_names["name"], strict=True)
+    )
+    assert (names["fresh a"], names["fresh b"], names["ia1"]) == ("Fresh!", "Newer", None)
+    assert second.dataset.item_names["kind"].drop_nulls().to_list() == ["y", "x"]
+
+
 def test_tensors_grow_along_every_axis_that_counts_users_or_items():
     def graph(n_users: int, n_items: int):
         from ltocf.graph import BipartiteGraph

@@ -14,6 +14,7 @@ from torch import Tensor
 from ltocf.checkpoint import Run
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
+from ltocf.data.display import read_display
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.log import read_log
 from ltocf.data.readers import LogSource
@@ -47,17 +48,22 @@ def update_run(
     *,
     epochs: int = EPOCHS,
     learning_rate: float | None = None,
+    names: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
     **columns: Any,
 ) -> tuple[Run, Added]:
     """The run with the log's interactions in it, written to `output` or in the old one's place.
 
-    `columns` are those of `read_log`. Test and validation pairs stay what they were, but for those
-    that the log now has. A log that adds nothing is a DataError, and nothing is written.
+    `columns` are those of `read_log`; `names` is a table of items to display, as for `prepare`.
+    Test and validation pairs stay what they were, but for those that the log now has. A log that
+    adds nothing is a DataError, and nothing is written.
     """
     old = run.load()
-    dataset, added = enlarge(run.dataset, read_log(log, **columns).interactions)
+    contents = read_log(log, **columns)
+    dataset, added = enlarge(run.dataset, contents.interactions)
+    if names is not None:
+        dataset = rename_items(dataset, names, contents.columns.item)
     rate = learning_rate or SLOWER * run.config.train.learning_rate
     settings = run.config.train.model_copy(update={"epochs": epochs, "learning_rate": rate})
     model = warm_fit(old, run.config.model_copy(update={"train": settings}), dataset, progress)
@@ -98,6 +104,18 @@ def enlarge(dataset: Dataset, log: Interactions) -> tuple[Dataset, Added]:
     names = _padded(dataset.item_names, added.items)
     whole = Split(train.union(fresh), valid, test, split.dropped)
     return replace(dataset, split=whole, item_names=names, origin=origin), added
+
+
+def rename_items(dataset: Dataset, names: str | Path, log_column: str) -> Dataset:
+    """The data set with the display columns of a table of items, and the old where it has none."""
+    shown, _ = read_display(names, dataset.split.train.item_ids.ids, log_column)
+    old = dataset.item_names
+    if old is not None:
+        for column in old.get_columns():
+            if column.name in shown.columns:
+                column = shown[column.name].cast(column.dtype, strict=False).fill_null(column)
+            shown = shown.with_columns(column)
+    return replace(dataset, item_names=shown)
 
 
 def warm_fit(

@@ -37,6 +37,10 @@ def update(
         float | None,
         typer.Option(help="Leave out lower ratings."),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option("--items", metavar="FILE", help="A table of items with names to display."),
+    ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -51,6 +55,7 @@ def update(
             output,
             epochs=epochs,
             learning_rate=learning_rate,
+            names=items,
             overwrite=overwrite,
             progress=progress,
             user=user,
