@@ -87,3 +87,16 @@ def test_an_unknown_part_and_an_unknown_option_of_a_part_are_refused(graph: Bipa
     wrong = {"model": "gfcf", "weight": 1, "options": {"ranks": 3}}
     with pytest.raises(ConfigError, match="unknown key 'ranks' in the blend's 'gfcf'"):
         build_model(graph, "blend", {"parts": [wrong]})
+
+
+def test_normalised_in_training_only_ranks_by_dot_product(graph: BipartiteGraph) -> None:
+    plain, trained, cosine = (
+        build_model(graph, "ltocf", {"dim": 8, "normalise": normalise})
+        for normalise in (False, "training", True)
+    )
+    for model in (plain, trained, cosine):
+        model.initialise_(seed=0)
+    assert_close(trained.scorer()(EVERYBODY), plain.scorer()(EVERYBODY))
+    batch = next(iter(plain.batches(LossConfig(), batch_size=32, scheme="users", seed=0, epoch=1)))
+    assert_close(trained.loss(batch, LossConfig()), cosine.loss(batch, LossConfig()))
+    assert not torch.allclose(trained.loss(batch, LossConfig()), plain.loss(batch, LossConfig()))

@@ -153,7 +153,9 @@ class EmbeddingConfig(ModelConfig, frozen=True):
     dim: int = Field(default=64, ge=1)
     initial_std: float = Field(default=0.1, gt=0)
     start: Literal["random", "spectral"] = "random"
-    normalise: bool = False  # score by cosine: final embeddings on the unit sphere
+    # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that the
+    # ranking is by dot product and the length of an item's vector, its popularity, counts again.
+    normalise: bool | Literal["training"] = False
 
 
 class EmbeddingModel(Model):
@@ -205,7 +207,8 @@ class EmbeddingModel(Model):
 
     @torch.no_grad()
     def scorer(self) -> DotScorer:
-        users, items = self.graph.split(self._scored().detach())
+        final = self.embeddings() if self.normalise == "training" else self._scored()
+        users, items = self.graph.split(final.detach())
         return DotScorer(users, items.contiguous(), self.graph, self.history_embeddings())
 
     def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
