@@ -58,7 +58,7 @@ def log_of(pairs: Interactions) -> pl.DataFrame:
 
 
 def recall(recommender: Recommender, split: Split) -> float:
-    """On the test pairs whose user and item the model knows; the others count as missed."""
+    """On the test pairs whose user and item the model knows: after the update, all of them."""
     seen, test = recommender.fitted.seen, split.test
     users = seen.user_ids.find(test.user_ids.ids.to_list())[test.users]
     items = seen.item_ids.find(test.item_ids.ids.to_list())[test.items]
@@ -86,7 +86,7 @@ def main() -> None:
     result: dict[str, Any] = {"model": arguments.model, **settings, "new_pairs": second.height}
     with tempfile.TemporaryDirectory() as directory:
         before, seconds = timed(lambda: Recommender(arguments.model, **settings).fit(first))
-        result |= {"first_recall": recall(before, split), "first_seconds": seconds}
+        result |= {"first_recall_of_known": recall(before, split), "first_seconds": seconds}
         before.save(Path(directory) / "run")
         run = Run.open(Path(directory) / "run")
         for epochs in dict.fromkeys([0, arguments.update_epochs]):

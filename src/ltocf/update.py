@@ -27,7 +27,7 @@ from ltocf.models.base import Model
 from ltocf.pipeline import TEST_KS, held_out_of
 from ltocf.training import Progress, TrainState, fit
 
-EPOCHS = 5
+EPOCHS = 2
 SLOWER = 0.25  # the learning rate of a warm fit, relative to the first one's
 
 

@@ -24,7 +24,7 @@ def update(
         Path | None,
         typer.Option("--output", "-o", metavar="RUN", help="Default: the run is replaced."),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=0, help="Of the warm fit.")] = 5,
+    epochs: Annotated[int, typer.Option(min=0, help="Of the warm fit.")] = 2,
     learning_rate: Annotated[
         float | None,
         typer.Option(min=0, help="Of the warm fit. Default: a quarter of the run's."),
