@@ -49,6 +49,17 @@ def test_prepare_then_train_keeps_string_ids(ltocf, tmp_path):
     assert json.loads(out)["recommendations"][0]["item"].startswith("tea house ")
 
 
+def test_auto_keeps_the_best_on_validation_and_says_why(ltocf, hamlet, tmp_path, monkeypatch):
+    candidates = (("popularity", {}), ("rp3beta", {}))
+    monkeypatch.setattr("ltocf.automatic.CANDIDATES", candidates)
+    monkeypatch.setattr("ltocf.automatic.BLEND_WEIGHTS", ())
+    hamlet.save(tmp_path / "data")
+    code, _, err = ltocf("train", tmp_path / "data", "--model", "auto", "-o", tmp_path / "run")
+    assert code == 0
+    assert "chosen: rp3beta, with the best recall@20 on validation" in err
+    assert 'name = "rp3beta"' in (tmp_path / "run" / "config.toml").read_text()
+
+
 def test_datasets_lists_the_published_sets(ltocf):
     code, out, _ = ltocf("datasets")
     assert code == 0

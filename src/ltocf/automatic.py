@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ltocf.config import RunConfig
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split, hold_out_validation
 from ltocf.evaluate import evaluate
@@ -70,6 +71,15 @@ def choose_model(
     best = max(trials, key=lambda trial: trial.metric)
     report(f"chosen: {best.name}, with the best {SELECT_BY} on validation, {best.metric:.4f}")
     return best.name, best.options
+
+
+def settle(
+    config: RunConfig, split: Split, budget_seconds: float, report: Callable[[str], None]
+) -> RunConfig:
+    """`config` with the chosen model in place of "auto", to be fitted on all of train."""
+    name, options = choose_model(split, budget_seconds, report, seed=config.seed)
+    train = config.train.model_copy(update={"protocol": "fixed"})
+    return config.model_copy(update={"model": {"name": name} | options, "train": train})
 
 
 def _try(name: str, options: Options, scorer: Scorer, split: Split, valid: Interactions) -> Trial:

@@ -32,19 +32,24 @@ def train(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="See 'ltocf models'. Default: ltocf."),
+        typer.Option("--model", help="See 'ltocf models', or 'auto'. Default: ltocf."),
     ] = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Settings as TOML."),
     ] = None,
+    budget: Annotated[
+        float, typer.Option(min=0, help="With --model auto: seconds to compare models for.")
+    ] = 300,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old run.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train a model and test it once; everything goes into a run directory."""
+    from ltocf.automatic import settle
     from ltocf.checkpoint import Run
     from ltocf.config import make_config, read_config
+    from ltocf.data.catalog import load_dataset
     from ltocf.pipeline import start_run, train_run
 
     words = [word for word in arguments or [] if "=" not in word]
@@ -61,7 +66,10 @@ def train(
         settings = read_config(config, overrides) if config else make_config({}, overrides)
         name = Path(settings.dataset).name
         output = output or Path("runs") / f"{name}-{settings.model_name}"
-        run = start_run(settings, output, overwrite=overwrite)
+        dataset = load_dataset(settings.dataset)
+        if settings.model_name == "auto":
+            settings = settle(settings, dataset.split, budget, say)
+        run = start_run(settings, output, dataset=dataset, overwrite=overwrite)
     try:
         with show_training(run.config.train.epochs) as progress:
             metrics = train_run(run, progress)

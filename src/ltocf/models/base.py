@@ -153,8 +153,8 @@ class EmbeddingConfig(ModelConfig, frozen=True):
     dim: int = Field(default=64, ge=1)
     initial_std: float = Field(default=0.1, gt=0)
     start: Literal["random", "spectral"] = "random"
-    # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that the
-    # ranking is by dot product and the length of an item's vector, its popularity, counts again.
+    # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that
+    # the ranking is by dot product and the length of an item's vector, its popularity, counts.
     normalise: bool | Literal["training"] = False
 
 
