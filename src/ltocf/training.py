@@ -18,6 +18,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.evaluate import Metrics, evaluate
 from ltocf.models.base import Model
+from ltocf.threads import threads_for
 
 SELECT_BY = "recall@20"
 
@@ -47,6 +48,9 @@ class TrainState:
     tensors: dict[str, Tensor] = field(default_factory=dict)
 
 
+AfterEpoch = Callable[[TrainState, EpochRecord], None]
+
+
 class Progress(Protocol):
     """What fit() tells whoever watches."""
 
@@ -72,7 +76,7 @@ def fit(
     init: Mapping[str, Tensor] | None = None,
     state: TrainState | None = None,
     progress: Progress | None = None,
-    after_epoch: Callable[[TrainState, EpochRecord], None] = lambda state, record: None,
+    after_epoch: AfterEpoch = lambda state, record: None,
 ) -> list[EpochRecord]:
     """Train in place and leave the model with its best weights on `held_out`, or with its last
     where there is none. With `init`, the weights of another model, start from its vectors. With
@@ -81,7 +85,24 @@ def fit(
     if not list(model.parameters()):  # a closed form: nothing to iterate
         model.initialise_(seed)
         return []
-    progress = progress or Silent()
+    numbers = sum(parameter.numel() for parameter in model.parameters())
+    with threads_for(numbers):
+        return _fit(
+            model, config, loss, seed, held_out, init, state, progress or Silent(), after_epoch
+        )
+
+
+def _fit(
+    model: Model,
+    config: TrainConfig,
+    loss: LossConfig,
+    seed: int,
+    held_out: Interactions | None,
+    init: Mapping[str, Tensor] | None,
+    state: TrainState | None,
+    progress: Progress,
+    after_epoch: AfterEpoch,
+) -> list[EpochRecord]:
     if state is None:
         model.initialise_(seed)
         if init is not None:
