@@ -27,22 +27,29 @@ def parse_arguments(doc: str | None, rounds: int = 7) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def median_seconds(
-    tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.perf_counter
-) -> dict[str, float]:
-    """The median of each task, the tasks taken in turn so that a noisy moment hits all of them.
-
-    With `time.process_time` it is the time of all processors in this process alone.
-    """
+def median_seconds(tasks: Mapping[str, Task], rounds: int) -> dict[str, float]:
+    """The median of each task, the tasks taken in turn so that a noisy moment hits all of them."""
     for task in tasks.values():
         task()
     samples: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():
-            start = clock()
+            start = time.perf_counter()
             task()
-            samples[name].append(clock() - start)
+            samples[name].append(time.perf_counter() - start)
     return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def median_seconds_and_processor_seconds(task: Task, rounds: int) -> tuple[float, float]:
+    """The medians of elapsed time and of all processors' time in this process."""
+    task()
+    samples = []
+    for _ in range(rounds):
+        start = time.perf_counter(), time.process_time()
+        task()
+        samples.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    elapsed, processor = zip(*samples, strict=True)
+    return statistics.median(elapsed), statistics.median(processor)
 
 
 def peak_extra_bytes(task: Task) -> int:
