@@ -16,7 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.measure import last_level_cache_bytes, machine, median_seconds, peak_extra_bytes
+from benchmarks.measure import (
+    last_level_cache_bytes,
+    machine,
+    median_seconds,
+    median_seconds_and_processor_seconds,
+    peak_extra_bytes,
+)
 from ltocf.data.catalog import load_dataset
 from ltocf.data.interactions import Interactions
 from ltocf.graph import BipartiteGraph
@@ -203,11 +209,11 @@ def measure_scaling(millions: list[float], dim: int) -> list[dict[str, Any]]:
         graph = BipartiteGraph(synthetic_interactions(int(size * 1e6)))
         built = time.perf_counter() - start
         model, gradient = build(LTOCF, graph, dim=dim), torch.randn(graph.n_nodes, dim)
-        tasks = {
-            "run": lambda model=model, gradient=gradient: forward_and_backward(model, gradient)
-        }
-        seconds = median_seconds(tasks, 3)["run"]
-        processor_seconds = median_seconds(tasks, 3, time.process_time)["run"]
+
+        def run(model: FilterModel = model, gradient: Tensor = gradient) -> Result:
+            return forward_and_backward(model, gradient)
+
+        seconds, processor_seconds = median_seconds_and_processor_seconds(run, rounds=3)
         n = len(graph.interactions)
         table = graph.n_nodes * dim * 4
         rows.append(
@@ -217,7 +223,7 @@ def measure_scaling(millions: list[float], dim: int) -> list[dict[str, Any]]:
                 "ms": 1e3 * seconds,
                 "ns_per_interaction": 1e9 * seconds / n,
                 "processor_ns_per_interaction": 1e9 * processor_seconds / n,
-                "extra_bytes_per_interaction": peak_extra_bytes(tasks["run"]) / n,
+                "extra_bytes_per_interaction": peak_extra_bytes(run) / n,
                 "embedding_table_mib": table / 2**20,
                 "table_fits_last_level_cache": table <= last_level_cache_bytes(),
             }

@@ -19,28 +19,35 @@ def adams_moulton_trajectory(x: Tensor, start: Tensor, grid: Tensor) -> Tensor:
     implicit equation is solved by a division.
     """
     steps, y = grid.diff(), [start]
-    for n, step in enumerate(steps):
-        z = step * x
-        if n < STARTING_STEPS:
-            y.append(y[n] * rk4(z))
-            continue
-        new, *old = _weights(steps[n - 2 : n + 1])
-        if (new * z).max() > 0.95:
+    z = steps[:, None] * x
+    for n in range(min(STARTING_STEPS, len(steps))):
+        y.append(y[n] * rk4(z[n]))
+    for n, (new, *old) in enumerate(_weights(steps), STARTING_STEPS):
+        implicit = new * z[n]
+        if implicit.max() > 0.95:
             raise ConfigError(
-                f"adams_moulton has no stable step of {step.item():.3g}; raise steps or time_points"
+                f"adams_moulton has no stable step of {steps[n].item():.3g}; "
+                "raise steps or time_points"
             )
         explicit = old[0] * y[n] + old[1] * y[n - 1] + old[2] * y[n - 2]
-        y.append((y[n] + z * explicit) / (1 - new * z))
+        y.append((y[n] + z[n] * explicit) / (1 - implicit))
     return torch.stack(y)
 
 
 def _weights(steps: Tensor) -> Tensor:
-    """Those of f_{n+1}, f_n, f_{n-1}, f_{n-2} that integrate cubics exactly over the last step."""
-    before, last, step = steps
-    places = torch.stack(
-        [torch.ones_like(step), torch.zeros_like(step), -last / step, -(before + last) / step]
+    """Those of f_{n+1}, f_n, f_{n-1}, f_{n-2} for each step but the first two. (len(steps) - 2, 4)
+
+    Integrals over the step of the cubic through those four, whose places are 1, 0, -a and -b in
+    units of the step; 9, 19, -5 and 1 over 24 when a = 1 and b = 2.
+    """
+    before, last, step = steps[:-2], steps[1:-1], steps[2:]
+    a, b = last / step, (before + last) / step
+    return torch.stack(
+        [
+            (1 / 4 + (a + b) / 3 + a * b / 2) / ((1 + a) * (1 + b)),
+            (1 / 12 + (a + b) / 6 + a * b / 2) / (a * b),
+            -(1 / 12 + b / 6) / (a * (1 + a) * (b - a)),
+            (1 / 12 + a / 6) / (b * (1 + b) * (b - a)),
+        ],
+        dim=1,
     )
-    powers = torch.stack([places**power for power in range(4)])
-    integrals = torch.tensor([1, 1 / 2, 1 / 3, 1 / 4], dtype=steps.dtype, device=steps.device)
-    weights: Tensor = torch.linalg.solve(powers, integrals)
-    return weights
