@@ -84,7 +84,7 @@ def _split_dot_product(
     parts = shares * scorer.history[torch.from_numpy(weights.indices).long()].double()
     mine = parts.new_zeros(parts.shape[1]) if own is None else own
     target = scorer.items[item].double()
-    if model.normalise and own is not None:  # a known user's final vector has length 1
+    if model.normalise is True and own is not None:  # a known user's vector has length 1
         target = target / torch.linalg.vector_norm(mine + parts.sum(0))
     return Terms(float(mine @ target), (parts @ target).numpy())
 
