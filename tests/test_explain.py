@@ -12,7 +12,7 @@ from ltocf.propagation.filter import evaluate
 from ltocf.recommend import Recommender
 
 SUMS = {"ltocf", "lightgcn", "popularity", "gfcf", "bspm", "chebycf", "turbocf", "ease", "sansa"}
-SUMS |= {"rp3beta", "itemknn"}
+SUMS |= {"rp3beta", "itemknn", "blend"}
 
 
 def fit(name: str, hamlet: Dataset, **settings: object) -> Recommender:
@@ -51,6 +51,18 @@ def test_cosine_scores_split_exactly_too(name, normalise, hamlet):
     row = recommender.recommend(hamlet.split.train.user_ids.ids[5], 1).to_dicts()[0]
     why = recommender.explain(row["user"], row["item"])
     assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], abs=1e-5)
+
+
+def test_a_blend_of_a_trained_model_and_a_closed_form_splits_exactly(hamlet):
+    parts = [
+        {"model": "ltocf", "weight": 1.0, "options": {"dim": 8}},
+        {"model": "ease", "weight": 0.5},
+    ]
+    recommender = Recommender("blend", epochs=1, parts=parts).fit(hamlet)
+    row = recommender.recommend(hamlet.split.train.user_ids.ids[5], 1).to_dicts()[0]
+    why = recommender.explain(row["user"], row["item"])
+    assert why.own != 0
+    assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], rel=1e-5)
 
 
 def test_the_own_part_is_the_response_at_zero_times_the_users_vector(town, hamlet):

@@ -147,22 +147,27 @@ def to_toml(config: RunConfig) -> str:
     """Reads back as the same config. Keys that are none are left out: that is their default."""
     values = config.model_dump(exclude_none=True)
     lines = [
-        f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)
+        f"{key} = {toml_value(value)}"
+        for key, value in values.items()
+        if not isinstance(value, dict)
     ]
     for section, entries in values.items():
         if isinstance(entries, dict):
             lines += ["", f"[{section}]"]
             lines += [
-                f"{key} = {_toml(value)}" for key, value in entries.items() if value is not None
+                f"{key} = {toml_value(value)}"
+                for key, value in entries.items()
+                if value is not None
             ]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """One value as it stands behind `key =` in a TOML file."""
     if isinstance(value, Mapping):  # an inline table, as the parts of a blend are
-        entries = (f"{json.dumps(key)} = {_toml(entry)}" for key, entry in value.items())
+        entries = (f"{json.dumps(key)} = {toml_value(entry)}" for key, entry in value.items())
         return "{" + ", ".join(entries) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     # JSON's strings, numbers and booleans are TOML's too.
     return json.dumps(value, ensure_ascii=False)

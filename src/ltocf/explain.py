@@ -14,6 +14,7 @@ from torch import Tensor
 from ltocf.data.interactions import Id, Rows
 from ltocf.errors import ConfigError
 from ltocf.models.base import DotScorer, FilterModel, HistoryModel, Model, Scorer, normalise_rows
+from ltocf.models.blend import Blend, BlendScorer
 from ltocf.new_users import history_matrix
 from ltocf.propagation.filter import evaluate
 
@@ -61,55 +62,78 @@ def explain_score(
 
     Without `user` it is somebody new. A model whose score is no such sum is a ConfigError.
     """
+    readout = torch.zeros(model.graph.n_items, dtype=torch.float64)
+    readout[item] = 1
+    return _split(model, scorer, readout, history, user)
+
+
+def _split(model: Model, scorer: Scorer, readout: Tensor, history: Rows, user: int | None) -> Terms:
+    """The terms of `readout @ scores`, a weighted sum over all items. readout (n_items,)"""
     if isinstance(model, FilterModel) and isinstance(scorer, DotScorer):
-        own = None if user is None else _own_part(model, user)
-        return _split_dot_product(model, scorer, item, history, own)
+        return _split_dot_product(model, scorer, readout, history, user)
     if isinstance(model, HistoryModel):
-        return _split_closed_form(model, item, history)
+        return _split_closed_form(model, readout, history)
+    if isinstance(model, Blend) and isinstance(scorer, BlendScorer):
+        return _split_blend(model, scorer, readout, history, user)
     raise ConfigError(_no_sum(model))
 
 
-def _own_part(model: FilterModel, user: int) -> Tensor:
-    """h(0) e_u: what a graph filter leaves of a user's own vector in his final one. (dim,)"""
-    h0 = evaluate(model.coefficients(), torch.zeros(1, dtype=torch.float64))
-    return h0 * model.weight[user].double()
-
-
 def _split_dot_product(
-    model: FilterModel, scorer: DotScorer, item: int, history: Rows, own: Tensor | None
+    model: FilterModel, scorer: DotScorer, readout: Tensor, history: Rows, user: int | None
 ) -> Terms:
+    """A user's final vector is h(0) e_u and A[u, j] times row j of g(A) E for every j he has."""
     assert scorer.history is not None, "a filter model has history embeddings"
     weights = normalise_rows(history_matrix([history], scorer.graph.n_items), scorer.graph)
     shares = torch.from_numpy(weights.data).double()[:, None]
-    parts = shares * scorer.history[torch.from_numpy(weights.indices).long()].double()
-    mine = parts.new_zeros(parts.shape[1]) if own is None else own
-    target = scorer.items[item].double()
-    if model.normalise is True and own is not None:  # a known user's vector has length 1
-        target = target / torch.linalg.vector_norm(mine + parts.sum(0))
-    return Terms(float(mine @ target), (parts @ target).numpy())
+    parts = shares * scorer.history[torch.from_numpy(weights.indices).long()].double().cpu()
+    target = readout @ scorer.items.double().cpu()
+    own = torch.zeros_like(target)
+    if user is not None:
+        h0 = evaluate(model.coefficients().cpu(), torch.zeros(1, dtype=torch.float64))
+        own = h0 * model.weight[user].double().cpu()
+        if model.normalise is True:  # a known user's final vector has length 1
+            target = target / torch.linalg.vector_norm(own + parts.sum(0))
+    return Terms(float(own @ target), (parts @ target).numpy())
 
 
-def _split_closed_form(model: HistoryModel, item: int, history: Rows) -> Terms:
+def _split_closed_form(model: HistoryModel, readout: Tensor, history: Rows) -> Terms:
     """What each item alone adds to the scores of nobody, if those sum to the scores of all.
 
     Some closed forms divide a whole row by its user's degree: they are sums up to one factor, the
     same for all items. Both are checked on every item, so a model that is no sum cannot slip by.
     """
-    n_items = model.graph.n_items
-    whole = model.score_histories(history_matrix([history], n_items))[0].double()
-    nothing = model.score_histories(history_matrix([history[:0]], n_items))[0].double()
+
+    def score(histories: list[Rows]) -> Tensor:
+        return model.score_histories(history_matrix(histories, len(readout))).double().cpu()
+
+    whole, nothing = score([history, history[:0]])
     terms, total = np.empty(len(history)), torch.zeros_like(whole)
     for start in range(0, len(history), SINGLES):
-        singles = history_matrix(
-            np.split(part := history[start : start + SINGLES], len(part)), n_items
-        )
-        added = model.score_histories(singles).double() - nothing
-        terms[start : start + len(part)] = added[:, item].numpy()
+        some = history[start : start + SINGLES]
+        added = score(np.split(some, len(some))) - nothing
+        terms[start : start + len(some)] = (added @ readout).numpy()
         total += added.sum(0)
     factor = float((whole - nothing) @ total / (total @ total)) if total.any() else 1.0
     if (whole - nothing - factor * total).abs().max() > EXACT * whole.abs().max():
         raise ConfigError(_no_sum(model))
-    return Terms(float(nothing[item]), terms * factor)
+    return Terms(float(nothing @ readout), terms * factor)
+
+
+def _split_blend(
+    model: Blend, scorer: BlendScorer, readout: Tensor, history: Rows, user: int | None
+) -> Terms:
+    """A part's scores less their mean, over their spread, are a weighted sum of its scores too."""
+    own, terms = 0.0, np.zeros(len(history))
+    for part, each, weight in zip(model.parts, scorer.scorers, scorer.weights, strict=True):
+        if user is None:
+            scores = each.from_history(history_matrix([history], len(readout)))
+        else:
+            scores = each(np.array([user], dtype=np.int32))
+        spread = scores.double().cpu().std(correction=0).clamp(min=1e-12)
+        centred = (readout - readout.mean()) * (weight / spread)
+        found = _split(part, each, centred, history, user)
+        own, terms = own + found.own, terms + found.of_history
+    return Terms(own, terms)
 
 
 def _no_sum(model: Model) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.checkpoint import Run
-from ltocf.config import RunConfig, make_config
+from ltocf.config import RunConfig, make_config, toml_value
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Id, Interactions, Rows
 from ltocf.data.sources import AnyLog, as_dataset
@@ -58,7 +57,7 @@ class Recommender:
         # All of a log is worth learning from; "validation" keeps a tenth to choose the epoch by.
         settings = {"protocol": "fixed", "model": model, "seed": seed} | settings
         given = {key: value for key, value in settings.items() if value is not None}
-        self.config = make_config({}, [f"{key}={json.dumps(v)}" for key, v in given.items()])
+        self.config = make_config({}, [f"{key}={toml_value(v)}" for key, v in given.items()])
         check_settings(self.config.model_name, self.config.model_options)
         self._fitted: Fitted | None = None
 
