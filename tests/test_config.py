@@ -29,7 +29,7 @@ def test_toml_reads_back_as_the_same_config():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("train.epoch=3", "unknown key 'epoch' in \\[train\\]; choose one of: epochs, batch_size"),
+        ("train.epoch=3", "unknown key 'epoch' in \\[train\\]; choose one of: epochs, device"),
         ("loss=hinge", "name = 'hinge': input should be 'bpr', 'softmax' or 'bsl'"),
         ("epochs=-1", "epochs = -1: input should be greater than or equal to 0"),
         ("epochs", "expected key=value"),
