@@ -119,17 +119,18 @@ def test_item_knn_is_the_shrunk_cosine(graph: BipartiteGraph) -> None:
     np.testing.assert_allclose(ours, R @ W, atol=1e-6)
 
 
+@pytest.mark.parametrize("gigabytes", [0, 1])  # made again for every block, or kept
 @pytest.mark.parametrize("power", [0.7, 1.0])
 @pytest.mark.parametrize("kind", ["linear", "second"])
 def test_turbocf_is_a_polynomial_of_the_powered_graph(
-    graph: BipartiteGraph, power: float, kind: str
+    graph: BipartiteGraph, power: float, kind: str, gigabytes: float
 ) -> None:
     R = dense(graph)
     users, items = np.maximum(R.sum(1), 1), np.maximum(R.sum(0), 1)
     Ra = R / users[:, None] ** 0.6 / items**0.4
     Q = (Ra.T @ Ra) ** power
     expected = R @ Q if kind == "linear" else R @ (2 * Q - Q @ Q)
-    ours = scores(TurboCF(graph, TurboCF.Config(power=power, filter=kind)))
+    ours = scores(TurboCF(graph, TurboCF.Config(power=power, filter=kind, gigabytes=gigabytes)))
     np.testing.assert_allclose(ours, expected, atol=1e-4, rtol=1e-5)
 
 

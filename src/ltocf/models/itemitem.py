@@ -14,7 +14,7 @@ from torch import Tensor
 from ltocf.data.interactions import Interactions
 from ltocf.models.base import HistoryModel
 
-ROWS = 1024  # of a matrix of items by items, as much of it as is ever made before the small are cut
+ROWS = 256  # of a matrix of items by items, as much of it as is ever made before the small are cut
 
 
 class ItemItemModel(HistoryModel):

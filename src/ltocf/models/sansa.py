@@ -11,9 +11,18 @@ import torch
 from pydantic import Field
 from scipy.sparse import csr_array
 
+from ltocf.data.interactions import Interactions
 from ltocf.graph import BipartiteGraph
 from ltocf.models.base import ModelConfig
-from ltocf.models.itemitem import ItemItemModel, interaction_matrix, keep_largest, stack
+from ltocf.models.itemitem import (
+    ItemItemModel,
+    interaction_matrix,
+    inverse_powers,
+    keep_largest,
+    product_rows,
+    scale,
+    stack,
+)
 
 CHUNK = 256  # items solved by one task
 
@@ -29,7 +38,8 @@ class SANSA(ItemItemModel):
 
     SANSA drops small entries of a sparse factor of `G = R^T R + l2 I`. Deviation: here column
     i of the inverse is solved for exactly on the rows of i and its nearest neighbours by cosine,
-    each item by itself, in parallel. Either way nothing dropped is EASE. Memory: R^T R, sparse.
+    each item by itself, in parallel. Either way nothing dropped is EASE. Memory: R, its transpose
+    and 8 bytes for each neighbour; R^T R is never formed, only its part among the neighbours.
     """
 
     Config = SANSAConfig
@@ -39,70 +49,63 @@ class SANSA(ItemItemModel):
         self.config = config
 
     def weights(self) -> csr_array:
-        R = interaction_matrix(self.graph.interactions)
-        gram = csr_array(R.T @ R)
-        gram.sort_indices()
-        near = nearest(gram, self.config.neighbours)
+        train = self.graph.interactions
+        users_of = csr_array(interaction_matrix(train).T)
+        near = nearest(train, self.config.neighbours)
         values = np.zeros(near.nnz, dtype=np.float32)
+        arrays = (
+            users_of.indptr, users_of.indices, train.indptr, train.items,
+            near.indptr, near.indices, np.float32(self.config.l2), values,
+        )  # fmt: skip
 
         def solve(start: int) -> None:
-            end = min(start + CHUNK, gram.shape[0])
-            _solve_items(
-                start, end, gram.indptr, gram.indices, gram.data, near.indptr, near.indices,
-                np.float32(self.config.l2), values,
-            )  # fmt: skip
+            _solve_items(start, min(start + CHUNK, train.n_items), *arrays)
 
         with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-            list(pool.map(solve, range(0, gram.shape[0], CHUNK)))
+            list(pool.map(solve, range(0, train.n_items, CHUNK)))
         # Column i of B explains item i; scores are r B, so W's rows are those who explain.
-        return csr_array(csr_array((values, near.indices, near.indptr), shape=gram.shape).T)
+        return csr_array(csr_array((values, near.indices, near.indptr), shape=near.shape).T)
 
 
-def nearest(gram: csr_array, k: int) -> csr_array:
-    """The k other items of greatest cosine for each item, in the pattern of the result."""
-    roots = np.sqrt(np.maximum(gram.diagonal(), 1))
-    rows = np.repeat(np.arange(gram.shape[0]), np.diff(gram.indptr))
-    cosine = gram.data / roots[rows] / roots[gram.indices]
-    cosine[gram.indices == rows] = 0
-    alike = csr_array((cosine.astype(np.float32), gram.indices, gram.indptr), shape=gram.shape)
-    return stack(
-        keep_largest(alike[start : start + CHUNK], k) for start in range(0, gram.shape[0], CHUNK)
-    )
+def nearest(train: Interactions, k: int) -> csr_array:
+    """The cosines of each item with the k other items of which they are greatest."""
+    roots = inverse_powers(train.item_degrees, 0.5)
+    R = scale(interaction_matrix(train), np.ones(train.n_users), roots)
+    return stack(keep_largest(block, k) for block in product_rows(csr_array(R.T), R))
 
 
 @numba.njit(nogil=True, cache=True)
 def _solve_items(
     start: Any,
     stop: Any,
-    indptr: Any,
-    indices: Any,
-    data: Any,
+    item_indptr: Any,
+    item_users: Any,
+    user_indptr: Any,
+    user_items: Any,
     near_indptr: Any,
     near: Any,
     l2: Any,
     out: Any,
 ) -> None:
     """What each neighbour adds to item i: -z / z_i, with G z = e_i on i and its neighbours."""
-    place = np.full(len(indptr) - 1, -1, np.int32)
+    place = np.full(len(item_indptr) - 1, -1, np.int32)
     for item in range(start, stop):
         first, last = near_indptr[item], near_indptr[item + 1]
-        # An item with few neighbours may be among them, with cosine 0: it is the last row instead.
-        support = np.empty(last - first + 1, near.dtype)
-        n = 0
-        for p in range(first, last):
-            if near[p] != item:
-                support[n] = near[p]
-                n += 1
-        support[n] = item
-        G = np.zeros((n + 1, n + 1), np.float32)
+        n = last - first
+        support = np.append(near[first:last], np.int32(item))
         for a in range(n + 1):
             place[support[a]] = a
+        G = np.zeros((n + 1, n + 1), np.float32)
         for a in range(n + 1):
-            for p in range(indptr[support[a]], indptr[support[a] + 1]):
-                b = place[indices[p]]
-                if b >= 0:
-                    G[a, b] = data[p]
+            for p in range(item_indptr[support[a]], item_indptr[support[a] + 1]):
+                user = item_users[p]
+                for q in range(user_indptr[user], user_indptr[user + 1]):
+                    b = place[user_items[q]]
+                    if b >= 0:
+                        G[a, b] += 1
             G[a, a] += l2
+        for a in range(n + 1):
+            place[support[a]] = -1
         # With item last, L^T z = e_last / L[last, last] is all that is left after factorising.
         L = np.linalg.cholesky(G)
         z = np.zeros(n + 1, np.float32)
@@ -112,10 +115,4 @@ def _solve_items(
             for b in range(a + 1, n + 1):
                 total += L[b, a] * z[b]
             z[a] = -total / L[a, a]
-        for a in range(n + 1):
-            place[support[a]] = -1
-        n = 0
-        for p in range(first, last):
-            if near[p] != item:
-                out[p] = -z[n]
-                n += 1
+        out[first:last] = -z[:n]
