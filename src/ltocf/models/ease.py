@@ -25,8 +25,8 @@ class EASE(HistoryModel):
     """Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019.
 
     `G = R^T R + l2 I`, `B = I - G^-1 / diag(G^-1)`, scores `r B`. Memory: 4 n^2 bytes, n the
-    smaller of users and items (Gowalla 3.6 GB), and up to thrice that to fit; time: n^3. Deviation: if users are
-    fewer, G^-1 is written by their K = R R^T + l2 I: G^-1 = (I - R^T K^-1 R) / l2, and
+    smaller of users and items (Gowalla 3.6 GB), up to thrice that to fit; time n^3. Deviation: if
+    users are fewer, G^-1 is written by their K = R R^T + l2 I: G^-1 = (I - R^T K^-1 R) / l2, and
     R G^-1 = K^-1 R, so that a known user is one row of K^-1.
     """
 
