@@ -63,15 +63,14 @@ class TripleBatches:
         return pairs
 
     def _batch(self, pairs: NDArray[np.int64], start: int) -> Batch:
-        data = self.interactions
-        users, positives = data.users[pairs], data.items[pairs]
-        negatives = np.empty((len(pairs), self.negatives), dtype=np.int64)
-        _draw_unseen(data.indptr, data.items, data.n_items, users, start, self.key, negatives)
-        return Batch(
-            torch.from_numpy(users.astype(np.int64)),
-            torch.from_numpy(positives.astype(np.int64)),
-            torch.from_numpy(negatives),
-        )
+        data, n = self.interactions, len(pairs)
+        users, positives = np.empty(n, np.int64), np.empty(n, np.int64)
+        negatives = np.empty((n, self.negatives), np.int64)
+        _draw(
+            data.users, data.items, data.indptr, data.n_items, pairs, start, self.key,
+            users, positives, negatives,
+        )  # fmt: skip
+        return Batch(*map(torch.from_numpy, (users, positives, negatives)))
 
 
 @njit(cache=True, inline="always")
@@ -96,12 +95,16 @@ def _draw_user_then_item(indptr: Any, active: Any, n: Any, key: Any) -> Any:
 
 
 @njit(cache=True, parallel=True)
-def _draw_unseen(
-    indptr: Any, items: Any, n_items: Any, users: Any, start: Any, key: Any, out: Any
-) -> None:
-    """Fill `out` (batch, n) with items drawn uniformly from those each user has not seen."""
-    for b in prange(len(users)):
-        first, last = indptr[users[b]], indptr[users[b] + 1]
+def _draw(
+    users: Any, items: Any, indptr: Any, n_items: Any, pairs: Any, start: Any, key: Any,
+    out_users: Any, out_positives: Any, out: Any,
+) -> None:  # fmt: skip
+    """The users and items of the pairs, and into `out` (batch, n) items drawn uniformly from those
+    that each user has not seen."""
+    for b in prange(len(pairs)):
+        user = users[pairs[b]]
+        out_users[b], out_positives[b] = user, items[pairs[b]]
+        first, last = indptr[user], indptr[user + 1]
         unseen = n_items - (last - first)
         for j in range(out.shape[1]):
             if unseen == 0:  # he has everything: any item, so that his pairs still count
