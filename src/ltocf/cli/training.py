@@ -115,10 +115,7 @@ def models(as_json: Json = False) -> None:
     """What --model takes, and the settings of each."""
     from ltocf.models import MODELS
 
-    settings = {
-        name: {key: field.default for key, field in kind.Config.model_fields.items()}
-        for name, kind in MODELS.items()
-    }
+    settings = {name: kind.Config().model_dump(mode="json") for name, kind in MODELS.items()}
     if as_json:
         print_json(settings)
         return
