@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ltocf import automatic
-from ltocf.automatic import choose_model, latest_of_each_user, with_validation
+from ltocf.automatic import choose_model, with_validation
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.graph import BipartiteGraph
@@ -40,10 +40,8 @@ def test_a_spent_budget_still_compares_two_and_says_what_it_left_out(hamlet: Dat
 
 
 def test_validation_is_each_users_latest_tenth_where_times_are_known(hamlet: Dataset) -> None:
-    users, items = np.repeat([0, 1], [20, 1]), np.concatenate([np.arange(20), [3]])
-    times = np.concatenate([np.arange(20)[::-1], [5]]).astype(np.int64)  # item 0 is the latest
+    users, items = np.repeat([0, 1], 20), np.tile(np.arange(20), 2)
+    times = np.concatenate([np.arange(20)[::-1], np.arange(20)])  # user 0 took item 0 last
     train = Interactions.build(users, items, 2, 20, times)
-    assert set(train.items[latest_of_each_user(train, 0.1)]) == {0, 1}
-    split = replace(hamlet.split, train=train, valid=train.select(np.zeros(21, dtype=bool)))
-    cut = with_validation(split, seed=0)
-    assert (len(cut.train), len(cut.valid)) == (19, 2)
+    split = replace(hamlet.split, train=train, valid=train.select(np.zeros(40, dtype=bool)))
+    assert with_validation(split, seed=0).valid.items.tolist() == [0, 1, 18, 19]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,29 +101,11 @@ def _blends(
     return trials
 
 
-def with_validation(split: Split, seed: int, fraction: float = 0.1) -> Split:
+def with_validation(split: Split, seed: int) -> Split:
     """The split itself if it has a validation set, or one with a tenth of train held out."""
     if len(split.valid):
         return split
-    if split.train.timestamps is None:
-        return hold_out_validation(split, fraction, seed=seed)
-    latest = latest_of_each_user(split.train, fraction)
-    return replace(split, train=split.train.select(~latest), valid=split.train.select(latest))
-
-
-def latest_of_each_user(
-    train: Interactions, fraction: float
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which pairs are among the latest `fraction` of their user's, rounded, and never all."""
-    assert train.timestamps is not None
-    order = np.lexsort((train.timestamps, train.users))
-    degrees = train.user_degrees
-    held_out = np.minimum(np.floor(degrees * fraction + 0.5).astype(np.int64), degrees - 1)
-    # Pairs are sorted by user, so position p of `order` belongs to the same user as pair p.
-    rank_from_end = train.indptr[train.users + 1] - np.arange(len(train))
-    latest = np.zeros(len(train), dtype=bool)
-    latest[order] = rank_from_end <= held_out[train.users]
-    return latest
+    return hold_out_validation(split, seed=seed, latest=split.train.timestamps is not None)
 
 
 def sample_users(valid: Interactions, seed: int) -> Interactions:

@@ -48,6 +48,7 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid"):
     )  # decay of the averaged weights; 0 keeps the last
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
     validation: float = Field(default=0.1, gt=0, lt=1)  # share of train cut off to choose the epoch
+    validation_cut: Literal["random", "latest"] = "random"  # which of each user's pairs it takes
     evaluate_every: int = Field(default=1, ge=1)
     patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
 

@@ -64,7 +64,8 @@ def split_for(config: RunConfig, split: Split) -> Split:
         return replace(split, train=split.seen, valid=nothing)
     if len(split.valid):
         return split
-    return hold_out_validation(split, config.train.validation, seed=config.seed)
+    latest = config.train.validation_cut == "latest"
+    return hold_out_validation(split, config.train.validation, seed=config.seed, latest=latest)
 
 
 def train_run(run: Run, progress: Progress | None = None) -> Metrics:

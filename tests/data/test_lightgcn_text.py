@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 
 from ltocf.data.lightgcn_text import read_lightgcn
@@ -18,6 +19,14 @@ def test_a_line_is_a_user_and_her_items_and_an_empty_one_keeps_the_user(tmp_path
     assert pairs.user_ids.ids.to_list() == [0, 1, 3]
     assert pairs.user_ids[pairs.users] == [0, 0, 3, 3]
     assert pairs.item_ids[pairs.items] == [1, 2, 0, 2]
+
+
+def test_places_serve_as_times_where_lines_are_in_order(tmp_path):
+    path = write(tmp_path, "0 7 2 5\n1 5 2\n")
+    assert read_lightgcn(path).timestamps is None
+    pairs = read_lightgcn(path, in_order=True)
+    in_time = np.lexsort((pairs.timestamps, pairs.users))
+    assert pairs.item_ids[pairs.items[in_time]] == [7, 2, 5, 5, 2]
 
 
 def test_sparse_numbers_cost_no_memory(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.splits import (
     Split,
     hold_out_validation,
+    no_split,
     split_given,
     split_leave_last_out,
     split_ratio,
@@ -129,6 +132,23 @@ def test_validation_is_cut_from_train_and_never_takes_an_only_pair():
     assert not pairs_of(split.valid) & pairs_of(split.train)
     lonely = split_ratio(block(6, 2), 0.5, seed=0)
     assert len(hold_out_validation(lonely, 0.9, seed=0).valid) == 0
+
+
+def test_validation_can_be_each_users_latest_pairs():
+    everything = block(3, 20)
+    times = np.arange(60)
+    times[20:40] = times[20:40][::-1]  # user 1 took item 0 last
+    kept = everything.users < 2
+    kept[45] = True  # user 2 has one pair, and keeps it
+    train = replace(everything, timestamps=times).select(kept)
+    split = hold_out_validation(no_split(train), 0.1, seed=0, latest=True)
+    assert pairs_of(split.valid) == {(0, 18), (0, 19), (1, 0), (1, 1)}
+
+
+def test_the_latest_pairs_need_times():
+    timeless = no_split(replace(block(6, 20), timestamps=None))
+    with pytest.raises(DataError, match="needs a time of each interaction"):
+        hold_out_validation(timeless, seed=0, latest=True)
 
 
 def test_validation_is_not_cut_twice():

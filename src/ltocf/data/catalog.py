@@ -61,7 +61,8 @@ def load_dataset(name_or_path: str | Path) -> Dataset:
         return make_town().dataset
     if name in PUBLISHED:
         directory = find_published(name)
-        return _load_text(directory, name, unknown="keep")
+        # Their lines seem to list a user's items in the order of time: docs/beyond.md.
+        return _load_text(directory, name, unknown="keep", in_order=True)
     path = Path(name_or_path)
     if (path / MARKER).is_file():
         return Dataset.load(path)
@@ -111,6 +112,8 @@ def _check(directory: Path, name: str) -> None:
             )
 
 
-def _load_text(directory: Path, name: str, *, unknown: Unknown = "error") -> Dataset:
-    train, test = (read_lightgcn(directory / file) for file in FILES)
+def _load_text(
+    directory: Path, name: str, *, unknown: Unknown = "error", in_order: bool = False
+) -> Dataset:
+    train, test = (read_lightgcn(directory / file, in_order=in_order) for file in FILES)
     return Dataset(name, split_given(train, test, unknown=unknown), origin={"source": name})

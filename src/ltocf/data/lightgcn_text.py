@@ -15,8 +15,11 @@ LONGEST_NUMBER = 18  # digits that always fit 64 bits
 NEWLINE = ord("\n")
 
 
-def read_lightgcn(path: str | Path) -> Interactions:
-    """The file's pairs. A user may have no item: she keeps her row. Ids are the file's numbers."""
+def read_lightgcn(path: str | Path, *, in_order: bool = False) -> Interactions:
+    """The file's pairs. A user may have no item: she keeps her row. Ids are the file's numbers.
+
+    With `in_order`, lines list items from the first to the last, and places serve as times.
+    """
     text = _read_bytes(Path(path))
     starts = _token_starts(Path(path), text)
     numbers = np.fromstring(text.tobytes(), dtype=np.int64, sep=" ")
@@ -26,7 +29,10 @@ def read_lightgcn(path: str | Path) -> Interactions:
     user_of_token = numbers[first][np.cumsum(first) - 1]
     all_users, user_rows = np.unique(user_of_token, return_inverse=True)
     all_items, item_rows = np.unique(numbers[~first], return_inverse=True)
-    return Interactions.build(user_rows[~first], item_rows, _id_map(all_users), _id_map(all_items))
+    places = np.flatnonzero(~first) if in_order else None
+    return Interactions.build(
+        user_rows[~first], item_rows, _id_map(all_users), _id_map(all_items), places
+    )
 
 
 def _read_bytes(path: Path) -> NDArray[np.uint8]:

@@ -86,25 +86,40 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
     return _checked(Split(train, _empty_like(train), fresh, dropped=len(known) - len(fresh)))
 
 
-def hold_out_validation(split: Split, fraction: float = 0.1, *, seed: int) -> Split:
-    """Move `fraction` of each user's train pairs to validation.
+def hold_out_validation(
+    split: Split, fraction: float = 0.1, *, seed: int, latest: bool = False
+) -> Split:
+    """Move `fraction` of each user's train pairs to validation, at random or the latest ones.
 
     A user's or an item's only pair stays in train; a validation set that is there is refused.
     """
     check_fraction("fraction", fraction)
     if len(split.valid):
         raise DataError("the split already has a validation set; nothing is held out twice")
-    drawn = draw_per_user(split.train.users, fraction, np.random.default_rng(seed))
+    users = split.train.users
+    if latest:
+        drawn = latest_per_user(users, fraction, _times(split.train))
+    else:
+        drawn = draw_per_user(users, fraction, np.random.default_rng(seed))
     held_out = _stay_known(split.train, drawn)
     return replace(split, train=split.train.select(~held_out), valid=split.train.select(held_out))
 
 
 def draw_per_user(users: Rows, fraction: float, random: np.random.Generator) -> Mask:
     """`fraction` of each user's pairs, rounded, at random, and never all. `users` ascend."""
-    starts, counts = _runs(users)
     # One sort of one number is ten times faster than lexsort.
     draw = (random.random(len(users)) * 2**32).astype(np.int64)
-    order = np.argsort(users.astype(np.int64) << 32 | draw)
+    return _first_per_user(users, np.argsort(users.astype(np.int64) << 32 | draw), fraction)
+
+
+def latest_per_user(users: Rows, fraction: float, times: NDArray[np.int64]) -> Mask:
+    """The latest `fraction` of each user's pairs, rounded, and never all. `users` ascend."""
+    return _first_per_user(users, np.lexsort((-times, users)), fraction)
+
+
+def _first_per_user(users: Rows, order: NDArray[np.int64], fraction: float) -> Mask:
+    """The first `fraction` of each user's pairs in an order that keeps users together."""
+    starts, counts = _runs(users)
     wanted = np.minimum(np.floor(counts * fraction + 0.5).astype(np.int64), counts - 1)
     # Position p of `order` belongs to the same user as pair p, as both ascend by user.
     rank = np.arange(len(users)) - np.repeat(starts, counts)
