@@ -85,19 +85,23 @@ def build(model: type[FilterModel], graph: BipartiteGraph, **settings: object) -
     return built
 
 
-def torchdiffeq_over_coo(
-    graph: BipartiteGraph, E: Tensor, gradient: Tensor, *, adjoint: bool
-) -> Callable[[], Result]:
-    """What the authors' code does: RK4 over torch.sparse, linear connection, K = 4 and T = 3."""
+def coo_matrix(graph: BipartiteGraph) -> Tensor:
     indices = np.stack([np.repeat(np.arange(graph.n_nodes), graph.degrees), graph.neighbours])
     values = (graph.degrees[indices] ** -0.5).prod(0).astype(np.float32)
-    A = torch.sparse_coo_tensor(
+    return torch.sparse_coo_tensor(
         torch.from_numpy(indices),
         torch.from_numpy(values),
         (graph.n_nodes,) * 2,
         is_coalesced=True,
         check_invariants=False,
     )
+
+
+def torchdiffeq_over_coo(
+    graph: BipartiteGraph, E: Tensor, gradient: Tensor, *, adjoint: bool
+) -> Callable[[], Result]:
+    """What the authors' code does: RK4 over torch.sparse, linear connection, K = 4 and T = 3."""
+    A = coo_matrix(graph)
     model = LTOCF(graph, LTOCF.Config(dim=E.shape[1]))
 
     def run() -> Result:
