@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.measure import machine
 from ltocf.checkpoint import Run
-from ltocf.config import read_config
+from ltocf.config import RunConfig, read_config
 from ltocf.files import replacing
 from ltocf.pipeline import start_run, train_run
 
@@ -72,7 +72,8 @@ def main() -> None:
     wanted = [name for name in config_names() if arguments.only in name]
     if not arguments.table_only:
         for name in wanted:
-            train(name, arguments.configs, arguments.runs)
+            config = config_of(name, arguments.configs, arguments.runs)
+            train(arguments.runs / name, config)
     rows = list(finished_rows(arguments.runs))
     if arguments.report:
         with replacing(arguments.report) as temporary:
@@ -87,18 +88,19 @@ def config_names() -> list[str]:
     return [f"{dataset}-{model}" for dataset, rows in PUBLISHED.items() for model in rows]
 
 
-def train(name: str, configs: Path, runs: Path) -> None:
+def config_of(name: str, configs: Path, runs: Path) -> RunConfig:
+    """The config of this name; a run it starts from is looked for beside its own."""
+    config = read_config(configs / f"{name}.toml")
+    if config.init is not None:
+        config = config.model_copy(update={"init": str(runs / Path(config.init).name)})
+    return config
+
+
+def train(path: Path, config: RunConfig) -> None:
     """Begin the run of a config, continue it, or leave it if it has finished."""
-    path = runs / name
-    if (path / "config.toml").exists():
-        run = Run.open(path)
-    else:
-        config = read_config(configs / f"{name}.toml")
-        if config.init is not None:
-            config = config.model_copy(update={"init": str(runs / Path(config.init).name)})
-        run = start_run(config, path)
+    run = Run.open(path) if (path / "config.toml").exists() else start_run(config, path)
     if not run.finished:
-        print(f"{name} ...", flush=True)
+        print(f"{path.name} ...", flush=True)
         train_run(run)
 
 

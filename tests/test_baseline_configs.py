@@ -1,7 +1,15 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.baselines import PUBLISHED, Row, config_names, finished_rows, table, train
+from benchmarks.baselines import (
+    PUBLISHED,
+    Row,
+    config_names,
+    config_of,
+    finished_rows,
+    table,
+    train,
+)
 
 from ltocf.config import read_config
 from ltocf.models import check_settings
@@ -40,7 +48,7 @@ def test_a_run_starts_from_the_one_beside_it_and_is_not_trained_twice(tmp_path: 
     runs = tmp_path / "runs"
     runs.mkdir()
     for name in ("gowalla-mf", "gowalla-gcmc", "gowalla-gcmc"):
-        train(name, tmp_path, runs)
+        train(runs / name, config_of(name, tmp_path, runs))
     assert [(row.run, row.epochs) for row in finished_rows(runs)] == [
         ("gowalla-mf", 1),
         ("gowalla-gcmc", 1),
