@@ -5,6 +5,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from ltocf.models.pinsage import PinSage
+from ltocf.propagation.walks import visits
 from tests.models.toys import adjacency, random_graph
 
 
@@ -24,3 +25,17 @@ def test_its_layers_are_those_of_a_dense_computation() -> None:
         state = state / state.norm(dim=1, keepdim=True).clamp(min=1e-12)
     assert_close(model.embeddings(), last)
     assert torch.isfinite(last).all()
+
+
+def test_with_walks_it_pools_by_shares_of_visits() -> None:
+    settings = {"dim": 8, "layers": 1, "walks": 40, "walk_length": 3, "neighbours": 5}
+    model = PinSage(random_graph(), PinSage.Config(**settings)).double()
+    model.initialise_(seed=1)
+    state, (pool,), (combine,) = model.weight, model.pool, model.combine
+    shares = torch.from_numpy(visits(model.graph, 40, 3, 5, seed=0).toarray()).double()
+    near = shares @ (state @ pool.weight.T + pool.bias).clamp(min=0)
+    expected = torch.cat([state, near], 1) @ combine.weight.T + combine.bias
+    assert_close(model.embeddings(), expected)
+    (by_hand,) = torch.autograd.grad(expected.square().sum(), state)
+    (ours,) = torch.autograd.grad(model.embeddings().square().sum(), state)
+    assert_close(ours, by_hand)

@@ -5,39 +5,54 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from pydantic import Field
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from ltocf.graph import BipartiteGraph
 from ltocf.models.base import EmbeddingConfig, EmbeddingModel
 from ltocf.propagation.neighbours import neighbour_mean
+from ltocf.propagation.walks import visits, weighted_sum
 
 
 class PinSageConfig(EmbeddingConfig, frozen=True):
     layers: int = Field(2, ge=1)
+    walks: int = Field(0, ge=0)  # random walks from a node; 0 takes all its neighbours alike
+    walk_length: int = Field(3, ge=1)
+    neighbours: int = Field(50, ge=1)  # of the nodes on its walks, how many to keep
 
 
 class PinSage(EmbeddingModel):
     """Ying et al., "Graph Convolutional Neural Networks for Web-Scale Recommender Systems", KDD
     2018, algorithm 1, on the graph of users and items as compared in the NGCF paper.
 
-    N = D^-1 B relu(E Q + q), E' = normalise(relu([E, N] W + w)). Deviations: neighbours are pooled
-    by their exact mean instead of sampled walks, which the whole graph on one machine affords; the
-    last layer is neither rectified nor normalised, or BPR could not separate scores within [0, 1];
-    l2 on the last layer."""
+    N = D^-1 B relu(E Q + q), E' = normalise(relu([E, N] W + w)). With `walks`, N is the paper's
+    importance pooling instead: the nodes most visited by random walks, weighted by their visits.
+    Deviations: the exact mean of the neighbours is the default, which the whole graph on one
+    machine affords; walks are drawn once; the last layer is neither rectified nor normalised, or
+    BPR could not separate scores within [0, 1]; l2 on the last layer."""
 
     Config = PinSageConfig
     penalise_final = True
 
     def __init__(self, graph: BipartiteGraph, config: PinSageConfig) -> None:
         super().__init__(graph, config)
-        dim = config.dim
+        dim, self.config = config.dim, config
+        self.visits: csr_array | None = None
         self.pool = nn.ModuleList(nn.Linear(dim, dim) for _ in range(config.layers))
         self.combine = nn.ModuleList(nn.Linear(2 * dim, dim) for _ in range(config.layers))
+
+    def near(self, E: Tensor) -> Tensor:
+        if not self.config.walks:
+            return neighbour_mean(self.graph, E)
+        if self.visits is None:
+            walks, length = self.config.walks, self.config.walk_length
+            self.visits = visits(self.graph, walks, length, self.config.neighbours, seed=0)
+        return weighted_sum(self.visits, E)
 
     def embeddings(self) -> Tensor:
         state: Tensor = self.weight
         for depth, (pool, combine) in enumerate(zip(self.pool, self.combine, strict=True), 1):
-            near = neighbour_mean(self.graph, F.relu(pool(state)))
+            near = self.near(F.relu(pool(state)))
             state = combine(torch.cat([state, near], 1))
             if depth < len(self.pool):
                 state = F.normalize(F.relu(state))
