@@ -48,10 +48,9 @@ from ltocf.training import EpochRecord, TrainState, fit
 BATCH = 2048  # of the authors' code
 BPR = [
     {"learning_rate": rate, "regularization": l2, "iterations": 100}
-    for rate in (0.01, 0.05)
-    for l2 in (0.003, 0.02)
+    for rate, l2 in ((0.01, 0.003), (0.05, 0.02))
 ]
-ALS = [{"regularization": l2, "alpha": alpha} for l2 in (0.01, 10.0) for alpha in (1.0, 20.0)]
+ALS = [{"regularization": 10.0, "alpha": alpha} for alpha in (1.0, 20.0)]
 
 
 def train_ours(config: RunConfig) -> dict[str, Any]:
