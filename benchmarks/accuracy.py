@@ -11,7 +11,6 @@ continued; `--table-only` trains nothing.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import statistics
@@ -20,8 +19,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.baselines import train
-from benchmarks.measure import machine
+from benchmarks.baselines import parse_arguments, train
+from benchmarks.measure import machine, recall_and_ndcg
 from ltocf.checkpoint import Run
 from ltocf.config import read_config
 from ltocf.evaluate import Metrics
@@ -81,15 +80,11 @@ def outcome(run: Run) -> Outcome:
         run.path.name,
         len(history),
         seconds,
-        _shown(tested[-1].metrics),
-        _shown(best.metrics),
+        recall_and_ndcg(tested[-1].metrics),
+        recall_and_ndcg(best.metrics),
         best.epoch,
         history[-1].times,
     )
-
-
-def _shown(metrics: Metrics) -> Metrics:
-    return {name: metrics[name] for name in ("recall@20", "ndcg@20")}
 
 
 def spread(values: list[float]) -> str:
@@ -140,7 +135,7 @@ def write_report(finished: dict[Entry, list[Outcome]], runs: Path, report: Path)
         "Seconds are those of the whole run, tests included. Links show the first seed's curves.",
         "",
         f"Written by `python -m benchmarks.accuracy` on {datetime.now(UTC):%Y-%m-%d}; "
-        f"machine: {machine()}, no GPU.",
+        f"machine: {machine()}, no GPU, shared with other work.",
         "",
     ]
     with replacing(report) as temporary:
@@ -148,7 +143,7 @@ def write_report(finished: dict[Entry, list[Outcome]], runs: Path, report: Path)
 
 
 def main() -> None:
-    arguments = _arguments()
+    arguments = parse_arguments(__doc__)
     finished: dict[Entry, list[Outcome]] = {}
     for entry in ENTRIES:
         for name, changes in entry.runs():
@@ -162,17 +157,6 @@ def main() -> None:
     if arguments.json:
         rows = {entry.name: [asdict(one) for one in found] for entry, found in finished.items()}
         print(json.dumps({"benchmark": "accuracy", "machine": machine(), "rows": rows}))
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--configs", type=Path, default=Path("configs"))
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept")
-    parser.add_argument("--only", default="", help="part of a run's name, such as gowalla-mf")
-    parser.add_argument("--table-only", action="store_true", help="train nothing")
-    parser.add_argument("--report", type=Path, help="the Markdown file to write")
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

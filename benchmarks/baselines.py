@@ -68,7 +68,7 @@ class Row:
 
 
 def main() -> None:
-    arguments = _arguments()
+    arguments = parse_arguments(__doc__)
     wanted = [name for name in config_names() if arguments.only in name]
     if not arguments.table_only:
         for name in wanted:
@@ -97,8 +97,11 @@ def config_of(name: str, configs: Path, runs: Path) -> RunConfig:
 
 
 def train(path: Path, config: RunConfig) -> None:
-    """Begin the run of a config, continue it, or leave it if it has finished."""
+    """Begin the run of a config, continue it, or leave it if it has finished. A run of other
+    settings is refused: its figures would stand in the row of a config that did not give them."""
     run = Run.open(path) if (path / "config.toml").exists() else start_run(config, path)
+    if run.config.model_copy(update={"versions": {}}) != config:
+        raise SystemExit(f"{path}: was trained with other settings; remove it to train again")
     if not run.finished:
         print(f"{path.name} ...", flush=True)
         train_run(run)
@@ -127,7 +130,8 @@ def table(rows: list[Row]) -> str:
         "# The paper's baselines, trained here",
         "",
         "Each row is a file of `configs/`, trained on all of train with its settings and number",
-        "of epochs given there, and tested once, after the last epoch. Published are the LT-OCF",
+        "of epochs given there, and tested after the last epoch. baselines-log.md says how they",
+        "were chosen, and which rows are second looks at the test set. Published are the LT-OCF",
         "paper's figures. Seconds are those of training.",
         "",
         f"Written by `python -m benchmarks.baselines` on {datetime.now(UTC):%Y-%m-%d}; "
@@ -143,11 +147,12 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parse_arguments(doc: str) -> argparse.Namespace:
+    """What a benchmark takes that trains configs and writes their table."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--configs", type=Path, default=Path("configs"))
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept")
-    parser.add_argument("--only", default="", help="part of a config's name, such as gowalla-mf")
+    parser.add_argument("--only", default="", help="part of a run's name, such as gowalla-mf")
     parser.add_argument("--table-only", action="store_true", help="train nothing")
     parser.add_argument("--report", type=Path, help="the Markdown file to write")
     parser.add_argument("--json", action="store_true")

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ltocf.evaluate import Metrics
+
 Task = Callable[[], object]
 
 
@@ -25,6 +27,11 @@ def parse_arguments(doc: str | None, rounds: int = 7) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=rounds, help=f"default: {rounds}")
     parser.add_argument("--json", action="store_true", help="one line")
     return parser.parse_args()
+
+
+def recall_and_ndcg(metrics: Metrics) -> Metrics:
+    """What tables show of an evaluation."""
+    return {name: metrics[name] for name in ("recall@20", "ndcg@20")}
 
 
 def median_seconds(tasks: Mapping[str, Task], rounds: int) -> dict[str, float]:

@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
 from torch import nn
 
-from benchmarks.measure import machine
+from benchmarks.measure import machine, recall_and_ndcg
 from benchmarks.new_users import matrix_of
 from benchmarks.propagation import coo_matrix
 from ltocf.config import RunConfig, read_config
@@ -56,7 +56,7 @@ ALS = [{"regularization": 10.0, "alpha": alpha} for alpha in (1.0, 20.0)]
 def train_ours(config: RunConfig) -> dict[str, Any]:
     """Test metrics over the seconds of training, as the config says, on all of train."""
     split = load_dataset(config.dataset).split
-    spent = {"testing": 0.0}
+    testing = 0.0
     curve: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["XDG_CACHE_HOME"] = cache  # no singular vectors from an earlier run
@@ -64,11 +64,12 @@ def train_ours(config: RunConfig) -> dict[str, Any]:
         model = build_model(BipartiteGraph(split.seen), config.model_name, config.model_options)
 
         def after_epoch(state: TrainState, record: EpochRecord) -> None:
+            nonlocal testing
             asked = time.perf_counter()
-            seconds = asked - started - spent["testing"]
+            seconds = asked - started - testing
             metrics = evaluate(model.scorer(), split.test, split.seen)
-            curve.append({"epoch": record.epoch, "seconds": seconds} | _shown(metrics))
-            spent["testing"] += time.perf_counter() - asked
+            curve.append({"epoch": record.epoch, "seconds": seconds} | recall_and_ndcg(metrics))
+            testing += time.perf_counter() - asked
 
         fit(model, config.train, config.loss, seed=config.seed, after_epoch=after_epoch)
     return {"curve": curve}
@@ -128,11 +129,7 @@ def _implicit(
     seconds = time.perf_counter() - started
     users, items = (torch.tensor(f) for f in (model.user_factors, model.item_factors))
     metrics = evaluate(DotScorer(users, items, BipartiteGraph(train)), held_out, train)
-    return {"seconds": seconds} | _shown(metrics)
-
-
-def _shown(metrics: Metrics) -> Metrics:
-    return {name: metrics[name] for name in ("recall@20", "ndcg@20")}
+    return {"seconds": seconds} | recall_and_ndcg(metrics)
 
 
 def in_own_process(task: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:

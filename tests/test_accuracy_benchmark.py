@@ -12,13 +12,14 @@ from ltocf.checkpoint import Run
 from ltocf.config import make_config, read_config
 from ltocf.models import check_settings
 
+CONFIGS = Path(__file__).parent.parent / "configs"
 QUICK = ["dataset=town", "dim=8", "epochs=6", "learning_rate=0.05"]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_row_has_a_config_that_takes_its_changes(entry: Entry) -> None:
     for _, changes in entry.runs():
-        config = read_config(Path("configs") / f"{entry.config}.toml", changes)
+        config = read_config(CONFIGS / f"{entry.config}.toml", changes)
         check_settings(config.model_name, config.model_options)
         assert config.train.protocol == "best-test-epoch"
 

@@ -11,7 +11,7 @@ from benchmarks.baselines import (
     train,
 )
 
-from ltocf.config import read_config
+from ltocf.config import make_config, read_config
 from ltocf.models import check_settings
 
 CONFIGS = Path(__file__).parent.parent / "configs"
@@ -39,6 +39,14 @@ def test_a_row_of_the_table_has_ours_beside_what_was_published() -> None:
     row = Row("gowalla-mf", 30, 95.0, 0.16123, 0.1377, *PUBLISHED["gowalla"]["mf"])
     last = table([row]).splitlines()[-1]
     assert last == "| gowalla-mf | 30 | 95 | 0.1612 | 0.1377 | 0.1291 / 0.1109 |"
+
+
+def test_a_run_of_other_settings_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    quick = ["model=mf", "dim=4", "epochs=1", "protocol=fixed"]
+    train(tmp_path / "run", make_config({}, quick))
+    train(tmp_path / "run", make_config({}, quick))  # finished: left alone
+    with pytest.raises(SystemExit, match="trained with other settings"):
+        train(tmp_path / "run", make_config({}, [*quick, "l2=0.5"]))
 
 
 def test_a_run_starts_from_the_one_beside_it_and_is_not_trained_twice(tmp_path: Path) -> None:

@@ -64,12 +64,9 @@ def _count(
                 node = np.int64(neighbours[indptr[node] + drawn])
                 seen[walk * length + step] = node
         seen.sort()
-        found, times = np.unique(seen), np.zeros(len(seen), np.int64)
-        place = 0
-        for visited in seen:
-            if found[place] != visited:
-                place += 1
-            times[place] += visited != start
-        order = np.argsort(-times[: len(found)], kind="mergesort")[: nodes.shape[1]]
+        found = np.unique(seen)
+        times = np.searchsorted(seen, found, side="right") - np.searchsorted(seen, found)
+        times[found == start] = 0
+        order = np.argsort(-times, kind="mergesort")[: nodes.shape[1]]
         for rank, chosen in enumerate(order):
             nodes[start, rank], counts[start, rank] = found[chosen], times[chosen]
