@@ -66,7 +66,7 @@ def test_onnx_scores_users_as_the_model_does(town, exported):
 def test_onnx_scores_histories_as_the_model_does(town, exported):
     session = onnxruntime.InferenceSession(exported / "histories.onnx")
     histories = history_matrix([np.array([1, 5, 8]), np.array([], int), np.array([0])], 90)
-    (scores,) = session.run(None, {"histories": histories.toarray()})
+    (scores,) = session.run(None, {"histories": (histories.toarray() > 0).astype(np.float32)})
     expected = town.scorer.from_history(histories).numpy()
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 

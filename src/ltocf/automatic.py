@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ltocf.data.splits import Split, hold_out_validation
 from ltocf.evaluate import evaluate
 from ltocf.graph import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.models.base import Scorer
+from ltocf.models.base import HistoryModel, HistoryScorer, Scorer
 from ltocf.models.blend import BlendScorer
 
 Options = dict[str, Any]
@@ -29,6 +29,7 @@ CANDIDATES: tuple[tuple[str, Options], ...] = (
     ("chebycf", {}),
     ("bspm", {}),
 )
+RECENCIES = (0.35, 0.7)  # tried of each candidate where times are known
 BLEND_WEIGHTS = ((1.0, 0.5), (1.0, 1.0), (0.5, 1.0))
 
 
@@ -50,7 +51,8 @@ def choose_model(
 
     The split's validation set is used if it has one, or else a cut of train: each user's latest
     tenth where times are known and a random tenth where not. The first two candidates always run;
-    no other is started once the budget is spent. The two best are also tried as a blend.
+    no other is started once the budget is spent. Where times are known, each is tried with some
+    weights of what came last. The two best are also tried as a blend.
     """
     start = time.perf_counter()
     split = with_validation(split, seed)
@@ -61,14 +63,15 @@ def choose_model(
         if elapsed > budget_seconds and len(trials) >= 2:
             report(f"{name}: not tried, {elapsed:.0f} of {budget_seconds:.0f} seconds are spent")
             continue
-        model = build_model(graph, name, options)
-        model.initialise_(seed)
-        trials.append(_try(name, options, model.scorer(), split, valid))
+        best = max(_fitted(graph, name, options, seed, split, valid), key=lambda t: t.metric)
+        trials.append(best)
         seconds = time.perf_counter() - start - elapsed
-        report(f"{name}: {SELECT_BY} {trials[-1].metric:.4f} on validation, {seconds:.1f} seconds")
+        report(
+            f"{_label(best)}: {SELECT_BY} {best.metric:.4f} on validation, {seconds:.1f} seconds"
+        )
     trials += _blends(sorted(trials, key=lambda trial: -trial.metric)[:2], split, valid, report)
     best = max(trials, key=lambda trial: trial.metric)
-    report(f"chosen: {best.name}, with the best {SELECT_BY} on validation, {best.metric:.4f}")
+    report(f"chosen: {_label(best)}, with the best {SELECT_BY} on validation, {best.metric:.4f}")
     return best.name, best.options
 
 
@@ -79,6 +82,29 @@ def settle(
     name, options = choose_model(split, budget_seconds, report, seed=config.seed)
     train = config.train.model_copy(update={"protocol": "fixed"})
     return config.model_copy(update={"model": {"name": name} | options, "train": train})
+
+
+def _fitted(
+    graph: BipartiteGraph,
+    name: str,
+    options: Options,
+    seed: int,
+    split: Split,
+    valid: Interactions,
+) -> Iterator[Trial]:
+    """The candidate, solved once and tried with each recency that it can have."""
+    model = build_model(graph, name, options)
+    model.initialise_(seed)
+    yield _try(name, options, model.scorer(), split, valid)
+    if split.train.timestamps is not None and isinstance(model, HistoryModel):
+        for recency in RECENCIES if "recency" in model.Config.model_fields else ():
+            scorer = HistoryScorer(model, recency)
+            yield _try(name, options | {"recency": recency}, scorer, split, valid)
+
+
+def _label(trial: Trial) -> str:
+    recency = trial.options.get("recency")
+    return f"{trial.name} with recency {recency}" if recency else trial.name
 
 
 def _try(name: str, options: Options, scorer: Scorer, split: Split, valid: Interactions) -> Trial:
@@ -96,7 +122,7 @@ def _blends(
         ]
         scorer = BlendScorer([trial.scorer for trial in best], weights)
         trials.append(_try("blend", {"parts": parts}, scorer, split, valid))
-        mixed = " + ".join(f"{part['weight']} {part['model']}" for part in parts)
+        mixed = " + ".join(f"{w} {_label(t)}" for t, w in zip(best, weights, strict=True))
         report(f"blend of {mixed}: {SELECT_BY} {trials[-1].metric:.4f} on validation")
     return trials
 

@@ -9,14 +9,15 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.data.interactions import Id, Rows
+from ltocf.data.interactions import Id
 from ltocf.errors import ConfigError
 from ltocf.models.base import DotScorer, FilterModel, HistoryModel, Model, Scorer, normalise_rows
 from ltocf.models.blend import Blend, BlendScorer
-from ltocf.new_users import history_matrix
 from ltocf.propagation.filter import evaluate
+from ltocf.recency import weigh
 
 SINGLES = 256  # histories of one item that are scored at a time
 EXACT = 1e-4  # of the largest score: how far float32 may be from an exact split
@@ -56,9 +57,9 @@ class Explanation:
 
 @torch.no_grad()
 def explain_score(
-    model: Model, scorer: Scorer, item: int, history: Rows, user: int | None = None
+    model: Model, scorer: Scorer, item: int, history: csr_array, user: int | None = None
 ) -> Terms:
-    """The exact terms of the score that somebody with this history, ascending, gives to an item.
+    """The exact terms of the score that somebody with this history, one row, gives to an item.
 
     Without `user` it is somebody new. A model whose score is no such sum is a ConfigError.
     """
@@ -67,7 +68,9 @@ def explain_score(
     return _split(model, scorer, readout, history, user)
 
 
-def _split(model: Model, scorer: Scorer, readout: Tensor, history: Rows, user: int | None) -> Terms:
+def _split(
+    model: Model, scorer: Scorer, readout: Tensor, history: csr_array, user: int | None
+) -> Terms:
     """The terms of `readout @ scores`, a weighted sum over all items. readout (n_items,)"""
     if isinstance(model, FilterModel) and isinstance(scorer, DotScorer):
         return _split_dot_product(model, scorer, readout, history, user)
@@ -79,11 +82,11 @@ def _split(model: Model, scorer: Scorer, readout: Tensor, history: Rows, user: i
 
 
 def _split_dot_product(
-    model: FilterModel, scorer: DotScorer, readout: Tensor, history: Rows, user: int | None
+    model: FilterModel, scorer: DotScorer, readout: Tensor, history: csr_array, user: int | None
 ) -> Terms:
     """A user's final vector is h(0) e_u and A[u, j] times row j of g(A) E for every j he has."""
     assert scorer.history is not None, "a filter model has history embeddings"
-    weights = normalise_rows(history_matrix([history], scorer.graph.n_items), scorer.graph)
+    weights = normalise_rows(weigh(history, scorer.recency), scorer.graph)
     shares = torch.from_numpy(weights.data).double()[:, None]
     parts = shares * scorer.history[torch.from_numpy(weights.indices).long()].double().cpu()
     target = readout @ scorer.items.double().cpu()
@@ -96,22 +99,25 @@ def _split_dot_product(
     return Terms(float(own @ target), (parts @ target).numpy())
 
 
-def _split_closed_form(model: HistoryModel, readout: Tensor, history: Rows) -> Terms:
+def _split_closed_form(model: HistoryModel, readout: Tensor, history: csr_array) -> Terms:
     """What each item alone adds to the scores of nobody, if those sum to the scores of all.
 
     Some closed forms divide a whole row by its user's degree: they are sums up to one factor, the
     same for all items. Both are checked on every item, so a model that is no sum cannot slip by.
     """
+    weighted, n_items = weigh(history, model.recency), len(readout)
 
-    def score(histories: list[Rows]) -> Tensor:
-        return model.score_histories(history_matrix(histories, len(readout))).double().cpu()
+    def score(histories: csr_array) -> Tensor:
+        return model.score_histories(histories).double().cpu()
 
-    whole, nothing = score([history, history[:0]])
-    terms, total = np.empty(len(history)), torch.zeros_like(whole)
-    for start in range(0, len(history), SINGLES):
-        some = history[start : start + SINGLES]
-        added = score(np.split(some, len(some))) - nothing
-        terms[start : start + len(some)] = (added @ readout).numpy()
+    whole, nothing = score(weighted)[0], score(csr_array(np.zeros((1, n_items), np.float32)))[0]
+    terms, total = np.empty(history.nnz), torch.zeros_like(whole)
+    for start in range(0, history.nnz, SINGLES):
+        some = slice(start, min(start + SINGLES, history.nnz))
+        count = some.stop - some.start
+        singles = (weighted.data[some], weighted.indices[some], np.arange(count + 1))
+        added = score(csr_array(singles, shape=(count, n_items))) - nothing
+        terms[some] = (added @ readout).numpy()
         total += added.sum(0)
     factor = float((whole - nothing) @ total / (total @ total)) if total.any() else 1.0
     if (whole - nothing - factor * total).abs().max() > EXACT * whole.abs().max():
@@ -120,13 +126,13 @@ def _split_closed_form(model: HistoryModel, readout: Tensor, history: Rows) -> T
 
 
 def _split_blend(
-    model: Blend, scorer: BlendScorer, readout: Tensor, history: Rows, user: int | None
+    model: Blend, scorer: BlendScorer, readout: Tensor, history: csr_array, user: int | None
 ) -> Terms:
     """A part's scores less their mean, over their spread, are a weighted sum of its scores too."""
-    own, terms = 0.0, np.zeros(len(history))
+    own, terms = 0.0, np.zeros(history.nnz)
     for part, each, weight in zip(model.parts, scorer.scorers, scorer.weights, strict=True):
         if user is None:
-            scores = each.from_history(history_matrix([history], len(readout)))
+            scores = each.from_history(history)
         else:
             scores = each(np.array([user], dtype=np.int32))
         spread = scores.double().cpu().std(correction=0).clamp(min=1e-12)

@@ -20,12 +20,17 @@ L2 = 1e-2  # on his own vector, relative to the usual size of an item's vector
 
 
 def history_matrix(histories: Sequence[Rows], n_items: int) -> csr_array:
-    """0/1 rows of what each one has. (len(histories), n_items)"""
-    distinct = [np.unique(history) for history in histories]
-    indptr = np.concatenate([[0], np.cumsum([len(history) for history in distinct])])
-    items = np.concatenate([np.empty(0, np.int32), *distinct]).astype(np.int32)
-    ones = np.ones(len(items), dtype=np.float32)
-    return csr_array((ones, items, indptr), shape=(len(histories), n_items))
+    """What each one has, in the order of time, as rows of `recency.py`; of an item that comes
+    twice the first time counts. (len(histories), n_items)"""
+    indptr, items, entries = [0], [np.empty(0, np.int32)], [np.empty(0, np.float32)]
+    for history in histories:
+        distinct, first = np.unique(history, return_index=True)
+        rank = np.argsort(np.argsort(first))  # 0 for the earliest
+        indptr.append(indptr[-1] + len(distinct))
+        items.append(distinct.astype(np.int32))
+        entries.append((1 / (len(distinct) - rank)).astype(np.float32))
+    arrays = (np.concatenate(entries), np.concatenate(items), np.array(indptr))
+    return csr_array(arrays, shape=(len(histories), n_items))
 
 
 def score_new(scorer: Scorer, histories: csr_array, *, steps: int = 0, seed: int = 0) -> Tensor:

@@ -29,6 +29,7 @@ from ltocf.neighbours import similar_items, similar_users
 from ltocf.new_users import history_matrix, score_new
 from ltocf.pipeline import TEST_KS, held_out_of, initial_weights, split_for
 from ltocf.ranking import check_k, top_k
+from ltocf.recency import histories_of
 from ltocf.tables import ranked_table, with_display
 from ltocf.training import Progress, fit
 
@@ -185,7 +186,8 @@ class Recommender:
         """The same for people who were not there in training, from the items they have.
 
         One history, or many as {name: history}, which adds the column user. Unknown items in it
-        are passed over, or with `strict` a DataError; so is a history of nothing else. An empty
+        are passed over, or with `strict` a DataError; so is a history of nothing else. To a model
+        with `recency` the order counts: the latest item comes last. An empty
         one gets what is popular, marked as such. With `steps`, each one's own vector takes that
         many gradient steps on his history, which models without a graph cannot do without.
         """
@@ -245,23 +247,24 @@ class Recommender:
         """The exact reasons of the score that `recommend` gives with `keep_seen`."""
         train = self.model.graph.interactions
         (row,) = train.user_ids.rows([user], kind="user")
-        return self._explain(user, item, train.items_of(row), row)
+        return self._explain(user, item, histories_of(train)[[row]], row)
 
     def explain_new(self, history: Sequence[Id], item: Id, *, strict: bool = False) -> Explanation:
         """The same for somebody known by his history alone."""
         rows = known_rows(self.fitted.seen.item_ids, history, "item", strict=strict)
-        return self._explain(None, item, np.unique(rows))
+        return self._explain(None, item, history_matrix([rows], self.fitted.seen.n_items))
 
     def _explain(
-        self, user: Id | None, item: Id, history: Rows, row: int | None = None
+        self, user: Id | None, item: Id, history: csr_array, row: int | None = None
     ) -> Explanation:
         ids = self.fitted.seen.item_ids
         (target,) = ids.rows([item], kind="item")
         terms = explain_score(self.model, self.scorer, target, history, row)
         order = np.argsort(-terms.of_history, kind="stable")
+        items = history.indices[order]
         because = pl.DataFrame(
             [
-                ids.ids[history[order]].rename("item"),
+                ids.ids[items].rename("item"),
                 pl.Series("contribution", terms.of_history[order]),
             ]
         )
@@ -270,5 +273,5 @@ class Recommender:
             item,
             terms.own + float(terms.of_history.sum()),
             terms.own,
-            with_display(because, self.dataset, history[order]),
+            with_display(because, self.dataset, items),
         )

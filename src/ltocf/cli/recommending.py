@@ -22,7 +22,11 @@ Strict = Annotated[bool, typer.Option("--strict", help="Fail if any id is unknow
 Ids = str | None
 History = Annotated[
     Ids,
-    typer.Option("--history", metavar="ID,ID,...", help="For somebody new: the items that he has."),
+    typer.Option(
+        "--history",
+        metavar="ID,ID,...",
+        help="For somebody new: the items that he has, the latest last.",
+    ),
 ]
 
 

@@ -188,6 +188,19 @@ class Interactions:
     def item_degrees(self) -> NDArray[np.int64]:
         return np.bincount(self.items, minlength=self.n_items)
 
+    @cached_property
+    def later_counts(self) -> NDArray[np.int64]:
+        """How many of the same user's pairs came after each one; needs timestamps. (n,)"""
+        if self.timestamps is None:
+            raise DataError("nobody knows what came later: these interactions have no times")
+        order = np.lexsort((self.timestamps, self.users))
+        users, times = self.users[order], self.timestamps[order]
+        changes = (users[1:] != users[:-1]) | (times[1:] != times[:-1])
+        ends = np.append(np.flatnonzero(changes) + 1, len(order))  # of runs of one user and time
+        later = np.empty(len(order), dtype=np.int64)
+        later[order] = self.indptr[users + 1] - np.repeat(ends, np.diff(ends, prepend=0))
+        return later
+
     def select(self, mask: NDArray[np.bool_]) -> Interactions:
         """The pairs where `mask` holds, with the same ids."""
         timestamps = None if self.timestamps is None else self.timestamps[mask]

@@ -24,6 +24,8 @@ from ltocf.models.losses import score_loss
 from ltocf.models.pairs import half_norms, hardest, pair_scores
 from ltocf.propagation.filter import chebyshev_filter, divide_by_x
 from ltocf.propagation.filter import evaluate as evaluate_series
+from ltocf.propagation.recent import RecentAdjacency
+from ltocf.recency import check_recency, weigh, weighted_histories
 from ltocf.spectral import singular_vectors
 
 
@@ -36,7 +38,7 @@ class Scorer(ABC):
 
     @abstractmethod
     def from_history(self, histories: csr_array) -> Tensor:
-        """Scores of all items for anybody, from 0/1 rows of what he has. (rows, n_items)"""
+        """Scores of all items for anybody, from his history (see recency.py). (rows, n_items)"""
 
 
 class Batches(Protocol):
@@ -46,6 +48,11 @@ class Batches(Protocol):
 
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     """`[model]` in a config file, without its name."""
+
+
+class HistoryConfig(ModelConfig, frozen=True):
+    # How fast what a user touched earlier counts less: weight (1 + how many came later)^-recency.
+    recency: float = Field(default=0.0, ge=0)
 
 
 class Model(nn.Module, ABC):
@@ -118,9 +125,15 @@ class DotScorer(Scorer):
     """Scores are dot products. A new user's vector is a weighted sum over his history."""
 
     def __init__(
-        self, users: Tensor, items: Tensor, graph: BipartiteGraph, history: Tensor | None = None
+        self,
+        users: Tensor,
+        items: Tensor,
+        graph: BipartiteGraph,
+        history: Tensor | None = None,
+        recency: float = 0.0,
     ) -> None:
         self.users, self.items, self.history, self.graph = users, items, history, graph
+        self.recency = recency
 
     def __call__(self, users: Rows) -> Tensor:
         return self.users[torch.from_numpy(users.astype(np.int64))] @ self.items.T
@@ -136,12 +149,12 @@ class DotScorer(Scorer):
                 "use ltocf, lightgcn or a closed form such as gfcf to recommend from a history, "
                 "or let steps=50 (--steps 50) gradient steps find one"
             )
-        weights = normalise_rows(histories, self.graph)
+        weights = normalise_rows(weigh(histories, self.recency), self.graph)
         return torch.from_numpy(weights @ self.history.cpu().numpy()).to(self.items.device)
 
 
 def normalise_rows(histories: csr_array, graph: BipartiteGraph) -> csr_array:
-    """The rows that users with these histories would have in the normalised adjacency."""
+    """The rows that users with these weighted histories would have in the normalised adjacency."""
     counts = np.diff(histories.indptr)
     item_degrees = np.maximum(graph.interactions.item_degrees[histories.indices], 1)
     values = histories.data / np.sqrt(np.repeat(counts, counts) * item_degrees)
@@ -161,6 +174,7 @@ class EmbeddingConfig(ModelConfig, frozen=True):
 class EmbeddingModel(Model):
     """A vector for every user and item, users first, scored by dot product."""
 
+    recency = 0.0
     penalise_final: ClassVar[bool] = False  # l2 on the final embeddings, not on the initial ones
 
     def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
@@ -209,7 +223,8 @@ class EmbeddingModel(Model):
     def scorer(self) -> DotScorer:
         final = self.embeddings() if self.normalise == "training" else self._scored()
         users, items = self.graph.split(final.detach())
-        return DotScorer(users, items.contiguous(), self.graph, self.history_embeddings())
+        history = self.history_embeddings()
+        return DotScorer(users, items.contiguous(), self.graph, history, self.recency)
 
     def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
         table = self._scored()
@@ -232,11 +247,28 @@ class EmbeddingModel(Model):
         return score_loss(positive, negative, loss) + loss.l2 * penalty
 
 
+class FilterConfig(EmbeddingConfig, HistoryConfig, frozen=True):
+    pass
+
+
 class FilterModel(EmbeddingModel):
     """Final embeddings are h(A) E: a polynomial of the normalised adjacency, given by its
-    Chebyshev coefficients, times the initial embeddings E."""
+    Chebyshev coefficients, times the initial embeddings E.
+
+    With `recency`, the last of the products with A weighs the items of each user's history.
+    """
 
     trains_on_gpu = True
+
+    def __init__(self, graph: BipartiteGraph, config: FilterConfig) -> None:
+        super().__init__(graph, config)
+        self.recency, self.recent = config.recency, None
+        if config.recency:
+            rows, plain = (
+                normalise_rows(weighted_histories(graph.interactions, recency), graph)
+                for recency in (config.recency, 0)
+            )
+            self.recent = RecentAdjacency(graph, rows, plain)
 
     @abstractmethod
     def coefficients(self) -> Tensor:
@@ -246,39 +278,48 @@ class FilterModel(EmbeddingModel):
         return evaluate_series(self.coefficients().detach(), x)
 
     def embeddings(self) -> Tensor:
-        return chebyshev_filter(self.graph, self.weight, self.coefficients())
+        coefficients = self.coefficients()
+        if self.recent is None:
+            return chebyshev_filter(self.graph, self.weight, coefficients)
+        own = evaluate_series(coefficients, torch.zeros(1, dtype=torch.float64))[0]
+        return own * self.weight + self.recent @ self._before_last_product(coefficients)
+
+    def _before_last_product(self, coefficients: Tensor) -> Tensor:
+        """g(A) E, where h(x) = h(0) + x g(x)."""
+        return chebyshev_filter(self.graph, self.weight, divide_by_x(coefficients))
 
     def history_embeddings(self) -> Tensor:
-        """The items' rows of g(A) E, where h(x) = h(0) + x g(x): a user's final vector is h(0)
-        times his own plus A[u, j] times row j for every j of his history."""
-        filtered = chebyshev_filter(self.graph, self.weight, divide_by_x(self.coefficients()))
-        return self.graph.split(filtered)[1]
+        """The items' rows of g(A) E: a user's final vector is h(0) times his own plus A[u, j] times
+        row j for every j of his history."""
+        return self.graph.split(self._before_last_product(self.coefficients()))[1]
 
 
 class OfHistories(Protocol):
     @property
     def graph(self) -> BipartiteGraph: ...
     def score_histories(self, histories: csr_array) -> Tensor:
-        """Scores of all items for 0/1 rows of items. (rows, n_items)"""
+        """Scores of all items for weighted rows of items. (rows, n_items)"""
 
 
 class HistoryScorer(Scorer):
-    def __init__(self, model: OfHistories) -> None:
-        self.model = model
-        interactions = model.graph.interactions
-        ones = np.ones(len(interactions), dtype=np.float32)
-        shape = (interactions.n_users, interactions.n_items)
-        self.train = csr_array((ones, interactions.items, interactions.indptr), shape=shape)
+    def __init__(self, model: OfHistories, recency: float = 0.0) -> None:
+        self.model, self.recency = model, recency
+        self.train = weighted_histories(model.graph.interactions, recency)
 
     def __call__(self, users: Rows) -> Tensor:
-        return self.from_history(self.train[users])
+        return self.model.score_histories(self.train[users])
 
     def from_history(self, histories: csr_array) -> Tensor:
-        return self.model.score_histories(histories)
+        return self.model.score_histories(weigh(histories, self.recency))
 
 
 class HistoryModel(Model):
     """A closed form: a user is what he has, so a known user and a new one are scored alike."""
+
+    def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
+        super().__init__(graph, config)
+        self.recency = config.recency if isinstance(config, HistoryConfig) else 0.0
+        check_recency(graph.interactions, self.recency)
 
     def initialise_(self, seed: int) -> None:
         for name, value in self.solve(seed).items():
@@ -290,10 +331,10 @@ class HistoryModel(Model):
 
     @abstractmethod
     def score_histories(self, histories: csr_array) -> Tensor:
-        """Scores of all items for 0/1 rows of items. (rows, n_items)"""
+        """Scores of all items for weighted rows of items. (rows, n_items)"""
 
     def scorer(self) -> Scorer:
-        return HistoryScorer(self)
+        return HistoryScorer(self, self.recency)
 
     def load_state_dict(self, state: dict[str, Tensor], *args: object, **kwargs: object) -> object:  # type: ignore[override]
         # Buffers are made by solve(), so a fresh model has none for torch to fill.

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from torch import Tensor
 
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import ModelConfig
+from ltocf.models.base import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
 from ltocf.propagation.items import deflate, filter_items
 from ltocf.propagation.solvers import Solver
@@ -18,7 +18,7 @@ from ltocf.spectral import powers, singular_vectors
 IDEAL_DEGREE = 16  # in P; more than any of the published solvers makes, and it runs once
 
 
-class BSPMConfig(ModelConfig, frozen=True):
+class BSPMConfig(HistoryConfig, frozen=True):
     merge: Literal["early", "late"] = "early"  # the ideal part before or after sharpening
     solver: str = "rk4"
     steps: int = Field(1, ge=1)

@@ -7,14 +7,14 @@ from pydantic import Field
 from torch import Tensor
 
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import ModelConfig
+from ltocf.models.base import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
 from ltocf.propagation.filter import chebyshev_coefficients, evaluate
 from ltocf.propagation.items import deflate
 from ltocf.spectral import powers, singular_vectors
 
 
-class ChebyCFConfig(ModelConfig, frozen=True):
+class ChebyCFConfig(HistoryConfig, frozen=True):
     order: int = Field(8, ge=1)  # K in the paper
     flatness: float = Field(1.5, gt=0)  # phi
     rank: int = Field(512, ge=1)  # eta, of the ideal filter and of the deflation

@@ -12,11 +12,11 @@ from torch import Tensor
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryModel, HistoryScorer, ModelConfig, Scorer
+from ltocf.models.base import HistoryConfig, HistoryModel, HistoryScorer, Scorer
 from ltocf.models.itemitem import interaction_matrix
 
 
-class EASEConfig(ModelConfig, frozen=True):
+class EASEConfig(HistoryConfig, frozen=True):
     l2: float = Field(80.0, gt=0)
     gigabytes: float = Field(8.0, gt=0)  # refuse to need more for the inverse
 
@@ -66,7 +66,8 @@ class EASE(HistoryModel):
         return rows - (rows - explained) / self.config.l2 / self.diagonal
 
     def scorer(self) -> Scorer:
-        return _KnownUsers(self) if self.by_users else HistoryScorer(self)
+        known = self.by_users and not self.recency  # a row of K^-1 stands for one of ones
+        return _KnownUsers(self) if known else super().scorer()
 
 
 class _KnownUsers(HistoryScorer):

@@ -7,13 +7,13 @@ from pydantic import Field
 from torch import Tensor
 
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import ModelConfig
+from ltocf.models.base import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
 from ltocf.propagation.items import deflate
 from ltocf.spectral import powers, singular_vectors
 
 
-class GFCFConfig(ModelConfig, frozen=True):
+class GFCFConfig(HistoryConfig, frozen=True):
     rank: int = Field(256, ge=1)  # of the ideal filter
     ideal_weight: float = 0.3  # 0 leaves the linear filter alone, as on Amazon-Book
 

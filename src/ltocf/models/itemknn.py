@@ -7,7 +7,7 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import ModelConfig
+from ltocf.models.base import HistoryConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
     interaction_matrix,
@@ -17,7 +17,7 @@ from ltocf.models.itemitem import (
 )
 
 
-class ItemKNNConfig(ModelConfig, frozen=True):
+class ItemKNNConfig(HistoryConfig, frozen=True):
     neighbours: int = Field(200, ge=1)
     shrinkage: float = Field(10.0, ge=0)  # users added to the denominator: few in common count less
 

@@ -7,11 +7,11 @@ from pydantic import Field
 from torch import Tensor
 
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import EmbeddingConfig, FilterModel
+from ltocf.models.base import FilterConfig, FilterModel
 from ltocf.propagation.filter import chebyshev_coefficients, chebyshev_nodes
 
 
-class LightGCNConfig(EmbeddingConfig, frozen=True):
+class LightGCNConfig(FilterConfig, frozen=True):
     layers: int = Field(3, ge=0)
 
 

@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 from ltocf.errors import ConfigError
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import EmbeddingConfig, FilterModel
+from ltocf.models.base import FilterConfig, FilterModel
 from ltocf.propagation.filter import fit_response
 from ltocf.propagation.reference import propagate, reference_method
 from ltocf.propagation.solvers import Connection, Solver
 from ltocf.propagation.times import TimePoints
 
 
-class LTOCFConfig(EmbeddingConfig, frozen=True):
+class LTOCFConfig(FilterConfig, frozen=True):
     solver: str = "rk4"
     end_time: float = Field(4.0, gt=0)  # K in the paper
     time_points: int = Field(3, ge=0)  # T in the paper
@@ -41,6 +41,11 @@ class LTOCFConfig(EmbeddingConfig, frozen=True):
             )
         if self.propagation != "spectral":
             reference_method(self.solver)
+            if self.recency:
+                raise ConfigError(
+                    f"recency={self.recency!r} needs propagation='spectral', "
+                    f"not {self.propagation!r}"
+                )
         solver_of(self)
         if isinstance(self.weights, tuple) and len(self.weights) != self.inner_times + 2:
             raise ConfigError(

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import ModelConfig
+from ltocf.models.base import HistoryConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
     interaction_matrix,
@@ -27,7 +27,7 @@ from ltocf.models.itemitem import (
 CHUNK = 256  # items solved by one task
 
 
-class SANSAConfig(ModelConfig, frozen=True):
+class SANSAConfig(HistoryConfig, frozen=True):
     l2: float = Field(100.0, gt=0)
     neighbours: int = Field(100, ge=1)  # items that may explain another; all of them gives EASE
 

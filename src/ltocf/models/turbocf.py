@@ -12,11 +12,11 @@ from scipy.sparse import csc_array, csr_array
 from torch import Tensor
 
 from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryModel, ModelConfig
+from ltocf.models.base import HistoryConfig, HistoryModel
 from ltocf.models.itemitem import ROWS, interaction_matrix, inverse_powers, scale
 
 
-class TurboCFConfig(ModelConfig, frozen=True):
+class TurboCFConfig(HistoryConfig, frozen=True):
     alpha: float = 0.6  # how much of the normalisation is the users'
     power: float = Field(0.7, gt=0)  # s in the paper, elementwise
     filter: Literal["linear", "second"] = "linear"  # Q, or 2Q - Q^2
