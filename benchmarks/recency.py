@@ -1,0 +1,99 @@
+"""How much closed forms gain when what a user touched last counts most, by validation.
+
+python -m benchmarks.recency --data ../shared/data/gowalla --picture docs/results/recency.png --json
+
+The cut is each user's latest fifth of train, the share that the published splits hold out for test;
+the test set is not looked at. Each model is solved once, with the settings of its config, and tried
+with each recency on the same 4,000 users.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from benchmarks.filters import MODELS, settings
+from benchmarks.measure import machine, recall_and_ndcg
+from ltocf.automatic import sample_users
+from ltocf.data.catalog import load_dataset
+from ltocf.data.splits import hold_out_validation
+from ltocf.evaluate import Metrics, evaluate
+from ltocf.files import replacing
+from ltocf.graph import BipartiteGraph
+from ltocf.models import build_model
+from ltocf.models.base import HistoryModel, HistoryScorer
+
+CLOSED = tuple(name for name in MODELS if name != "blend")
+
+
+def main() -> None:
+    arguments = parse()
+    data = Path(arguments.data).name
+    whole = load_dataset(arguments.data).split
+    split = hold_out_validation(whole, arguments.validation, seed=0, latest=True)
+    graph, valid = BipartiteGraph(split.train), sample_users(split.valid, 0)
+    found: dict[str, dict[float, Metrics]] = {}
+    for name in arguments.models:
+        model = build_model(graph, name, settings(data, name).model_options)
+        assert isinstance(model, HistoryModel)
+        model.initialise_(0)
+        found[name] = {}
+        for recency in arguments.recencies:
+            metrics = evaluate(HistoryScorer(model, recency), valid, split.train)
+            found[name][recency] = recall_and_ndcg(metrics)
+            shown = "  ".join(f"{key} {value:.4f}" for key, value in found[name][recency].items())
+            print(f"{name:8} recency {recency:<5} {shown}", flush=True)
+    if arguments.picture:
+        draw(found, data, Path(arguments.picture))
+    result = {"data": data, "machine": machine(), "ratio": best_ratio(found), "models": found}
+    print(json.dumps(result, indent=None if arguments.json else 2))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", default="town", help="a directory or a name; default: town")
+    parser.add_argument("--models", nargs="+", default=("chebycf", "bspm", "sansa"), choices=CLOSED)
+    parser.add_argument(
+        "--recencies", nargs="+", type=float, default=(0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4)
+    )
+    parser.add_argument("--validation", type=float, default=0.2, help="share; default: 0.2")
+    parser.add_argument("--picture", help="a PNG to draw")
+    parser.add_argument("--json", action="store_true", help="one line")
+    return parser.parse_args()
+
+
+def best_ratio(found: dict[str, dict[float, Metrics]]) -> dict[str, float]:
+    """Recall@20 with the best recency over that without."""
+    return {
+        name: round(max(m["recall@20"] for m in by.values()) / by[0]["recall@20"], 3)
+        for name, by in found.items()
+        if 0 in by
+    }
+
+
+def draw(found: dict[str, dict[float, Metrics]], data: str, path: Path) -> None:
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, 2)
+    for panel, metric, label in zip(
+        panels, ("recall@20", "ndcg@20"), ("Recall@20", "NDCG@20"), strict=True
+    ):
+        for name, by in found.items():
+            panel.plot(list(by), [values[metric] for values in by.values()], "o-", label=name)
+        panel.set(xlabel="recency", ylabel=f"{label} on validation")
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(alpha=0.25)
+    panels[0].legend(frameon=False)
+    figure.suptitle(f"{data}: what came last counts most")
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=130)
+
+
+if __name__ == "__main__":
+    main()
