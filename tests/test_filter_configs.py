@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from benchmarks.filters import CONFIGS, MODELS, PUBLISHED, describe, measure, settings
 
@@ -18,6 +20,13 @@ def test_every_closed_form_has_a_config_that_it_takes(data: str, model: str) -> 
     config = read_config(CONFIGS / f"{data}-{model}.toml")
     assert (config.dataset, config.model_name) == (data, model)
     assert config.train.protocol == "fixed"
+    check_settings(config.model_name, config.model_options)
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_config_is_one_that_its_model_takes(path: Path) -> None:
+    config = read_config(path)
+    assert path.stem.startswith(f"{config.dataset}-{config.model_name}")
     check_settings(config.model_name, config.model_options)
 
 

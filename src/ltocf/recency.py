@@ -13,17 +13,18 @@ from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 
 
-def histories_of(train: Interactions) -> csr_array:
-    """The history of every user. (n_users, n_items)"""
-    later = 0 * train.items if train.timestamps is None else train.later_counts
-    entries = (1 / (1 + later)).astype(np.float32)
+def histories_of(train: Interactions, *, ordered: bool = True) -> csr_array:
+    """The history of every user, in order if that is wanted and known. (n_users, n_items)"""
+    entries = np.ones(len(train), dtype=np.float32)
+    if ordered and train.timestamps is not None:
+        entries /= 1 + train.later_counts
     return csr_array((entries, train.items, train.indptr), shape=(train.n_users, train.n_items))
 
 
 def weighted_histories(train: Interactions, recency: float) -> csr_array:
     """The same, weighed."""
     check_recency(train, recency)
-    return weigh(histories_of(train), recency)
+    return weigh(histories_of(train, ordered=recency > 0), recency)
 
 
 def check_recency(train: Interactions, recency: float) -> None:
