@@ -54,6 +54,7 @@ ENTRIES = (
         "0.1859 / 0.1558",
     ),
     Entry("gowalla-ltocf-recency", "gowalla-ltocf-recency", seeds=(0, 1, 2)),
+    Entry("gowalla-lightgcn-recency", "gowalla-lightgcn", ("recency=1.2",)),
     Entry("gowalla-ltocf-one-uniform-negative", "gowalla-ltocf", ("negatives=1", "hardest=false")),
     Entry("yelp2018-ltocf", "yelp2018-ltocf", published="0.0671 / 0.0549"),
     Entry("yelp2018-ltocf-recency", "yelp2018-ltocf-recency"),
