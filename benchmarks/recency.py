@@ -1,6 +1,6 @@
 """How much closed forms gain when what a user touched last counts most, by validation.
 
-python -m benchmarks.recency --data ../shared/data/gowalla --picture docs/results/recency.png --json
+python -m benchmarks.recency --data gowalla --picture docs/results/recency-gowalla.png --json
 
 The cut is each user's latest fifth of train, the share that the published splits hold out for test;
 the test set is not looked at. Each model is solved once, with the settings of its config, and tried

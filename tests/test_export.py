@@ -71,6 +71,18 @@ def test_onnx_scores_histories_as_the_model_does(town, exported):
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_onnx_knows_what_came_last(hamlet, tmp_path):
+    recent = Recommender("lightgcn", epochs=1, dim=8, recency=0.9).fit(hamlet)
+    export(recent, tmp_path / "out", ["onnx"])
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "histories.onnx")
+    histories = history_matrix([np.array([8, 1, 5]), np.array([], int), np.array([0])], 90)
+    expected = recent.scorer.from_history(histories).numpy()
+    (scores,) = session.run(None, {"histories": histories.toarray()})
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-7)
+    (unordered,) = session.run(None, {"histories": np.sign(histories.toarray())})
+    assert not np.allclose(unordered, expected, rtol=1e-2, atol=1e-7)
+
+
 def test_a_model_without_fold_in_has_no_graph_for_histories(hamlet, tmp_path):
     report = export(Recommender("mf", epochs=1, dim=4).fit(hamlet), tmp_path / "out", ["onnx"])
     assert report["onnx"] == {"graphs": ["users"]}

@@ -126,6 +126,17 @@ def test_a_new_user_with_a_known_ones_history_is_scored_as_he_is(name, hamlet):
     assert not np.allclose(other_way["score"], known["score"], rtol=1e-4)
 
 
+def test_ease_of_few_users_weighs_them_too():
+    train = timed(0, n_users=8, n_items=20)
+    model = build_model(BipartiteGraph(train), "ease", {"recency": 0.7})
+    model.initialise_(0)
+    scorer, users = model.scorer(), np.arange(8, dtype=np.int32)
+    torch.testing.assert_close(scorer(users), scorer.from_history(histories_of(train)))
+    plain = build_model(BipartiteGraph(train), "ease", {})
+    plain.initialise_(0)
+    assert not torch.allclose(scorer(users), plain.scorer()(users), atol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["ltocf", "gfcf", "sansa", "blend"])
 def test_reasons_still_sum_to_the_score(name, hamlet):
     parts = [

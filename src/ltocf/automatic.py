@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,8 +50,8 @@ def choose_model(
 ) -> tuple[str, Options]:
     """The name and the settings of the candidate with the best Recall@20 on validation.
 
-    The split's validation set is used if it has one, or else a cut of train: each user's latest
-    tenth where times are known and a random tenth where not. The first two candidates always run;
+    Where times are known, validation is each user's latest tenth; where not, the split's validation
+    set if it has one, or else a random tenth. The first two candidates always run;
     no other is started once the budget is spent. Where times are known, each is tried with some
     weights of what came last. The two best are also tried as a blend.
     """
@@ -128,10 +129,15 @@ def _blends(
 
 
 def with_validation(split: Split, seed: int) -> Split:
-    """The split itself if it has a validation set, or one with a tenth of train held out."""
-    if len(split.valid):
+    """A split to choose by. Where times are known, a validation set that is there gives way: it may
+    be random, and a random one cannot tell what recency is good for."""
+    whole = split.seen
+    latest = whole.timestamps is not None
+    if len(split.valid) and not latest:
         return split
-    return hold_out_validation(split, seed=seed, latest=split.train.timestamps is not None)
+    nothing = split.valid.select(np.zeros(len(split.valid), dtype=bool))
+    merged = replace(split, train=whole, valid=nothing)
+    return hold_out_validation(merged, seed=seed, latest=latest)
 
 
 def sample_users(valid: Interactions, seed: int) -> Interactions:

@@ -36,7 +36,8 @@ def export(
     parquet  users.parquet and items.parquet: id, vector, and an item's display columns
     hnsw     items.hnsw for inner products, its labels the rows of items.parquet
     onnx     users.onnx (user rows -> scores) and, where the model can, histories.onnx
-             (0/1 rows -> scores); the columns of scores are the rows of items.parquet
+             (rows of histories, as in recency.py -> scores); the columns of scores are the rows
+             of items.parquet
     """
     for name in formats:
         if name not in FORMATS:

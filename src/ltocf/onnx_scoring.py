@@ -26,16 +26,24 @@ def user_graph(scorer: DotScorer) -> bytes:
 
 
 def history_graph(scorer: DotScorer) -> bytes:
-    """histories, float32 (n, n_items) of 0 and 1 -> scores, float32 (n, n_items)."""
+    """histories, float32 (n, n_items) -> scores, float32 (n, n_items).
+
+    An entry is 0 for what one has not, and 1 / (1 + how many came later), or 1, for what he has.
+    """
     assert scorer.history is not None, "only models that know new users have this graph"
     onnx = _onnx()
     make = onnx.helper.make_node
     nodes = [
-        make("ReduceSum", ["histories", "axis"], ["count"]),
-        make("Max", ["count", "one"], ["degree"]),
+        make("Sign", ["histories"], ["has"]),
+        make("ReduceSum", ["has", "axis"], ["degree"]),
         make("Sqrt", ["degree"], ["root"]),
-        make("MatMul", ["histories", "history_vectors"], ["sum"]),
-        make("Div", ["sum", "root"], ["vectors"]),
+        make("Pow", ["histories", "recency"], ["power"]),
+        make("Mul", ["has", "power"], ["weights"]),  # the power 0 of nothing is 1
+        make("ReduceSum", ["weights", "axis"], ["total"]),
+        make("Max", ["total", "least"], ["divisor"]),
+        make("Div", ["root", "divisor"], ["scale"]),  # degree / total / root of the degree
+        make("MatMul", ["weights", "history_vectors"], ["sum"]),
+        make("Mul", ["sum", "scale"], ["vectors"]),
         make("MatMul", ["vectors", "item_vectors"], ["scores"]),
     ]
     width = len(scorer.items)
@@ -45,7 +53,8 @@ def history_graph(scorer: DotScorer) -> bytes:
     degrees = np.maximum(scorer.graph.interactions.item_degrees, 1)[:, None]
     tensors = {
         "axis": np.array([1], np.int64),
-        "one": np.ones(1, np.float32),
+        "recency": np.array([scorer.recency], np.float32),
+        "least": np.array([1e-30], np.float32),
         "history_vectors": (scorer.history.cpu().numpy() / np.sqrt(degrees)).astype(np.float32),
         "item_vectors": _columns(scorer),
     }

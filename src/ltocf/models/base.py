@@ -281,7 +281,7 @@ class FilterModel(EmbeddingModel):
         coefficients = self.coefficients()
         if self.recent is None:
             return chebyshev_filter(self.graph, self.weight, coefficients)
-        own = evaluate_series(coefficients, torch.zeros(1, dtype=torch.float64))[0]
+        own = evaluate_series(coefficients.cpu(), torch.zeros(1, dtype=torch.float64))[0]
         return own * self.weight + self.recent @ self._before_last_product(coefficients)
 
     def _before_last_product(self, coefficients: Tensor) -> Tensor:
