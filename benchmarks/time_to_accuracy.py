@@ -47,10 +47,16 @@ from ltocf.training import EpochRecord, TrainState, fit
 
 BATCH = 2048  # of the authors' code
 BPR = [
-    {"learning_rate": rate, "regularization": l2, "iterations": 100}
-    for rate, l2 in ((0.01, 0.003), (0.05, 0.02))
+    {"learning_rate": rate, "regularization": l2, "iterations": iterations}
+    for rate in (0.01, 0.05)
+    for l2 in (0.001, 0.003, 0.01)
+    for iterations in (100, 300)
 ]
-ALS = [{"regularization": 10.0, "alpha": alpha} for alpha in (1.0, 20.0)]
+ALS = [
+    {"regularization": l2, "alpha": alpha}
+    for l2 in (1.0, 10.0, 50.0, 200.0)
+    for alpha in (1.0, 5.0, 20.0, 80.0)
+]
 
 
 def train_ours(config: RunConfig) -> dict[str, Any]:
