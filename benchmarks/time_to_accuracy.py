@@ -49,7 +49,7 @@ BATCH = 2048  # of the authors' code
 BPR = [
     {"learning_rate": rate, "regularization": l2, "iterations": iterations}
     for rate in (0.01, 0.05)
-    for l2 in (0.001, 0.003, 0.01)
+    for l2 in (0.001, 0.01)
     for iterations in (100, 300)
 ]
 ALS = [
