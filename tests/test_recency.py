@@ -98,8 +98,7 @@ def test_without_an_order_among_times_it_is_the_plain_model(name):
 def test_gradients_of_the_product():
     train = timed(2)
     graph = BipartiteGraph(train)
-    rows, plain = (normalise_rows(weighted_histories(train, p), graph) for p in (0.6, 0.0))
-    adjacency = RecentAdjacency(graph, rows, plain)
+    adjacency = RecentAdjacency(graph, weighted_histories(train, 0.6))
     E = torch.randn(21, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda table: adjacency @ table, (E,))
 

@@ -51,9 +51,9 @@ def choose_model(
     """The name and the settings of the candidate with the best Recall@20 on validation.
 
     Where times are known, validation is each user's latest tenth; where not, the split's validation
-    set if it has one, or else a random tenth. The first two candidates always run;
-    no other is started once the budget is spent. Where times are known, each is tried with some
-    weights of what came last. The two best are also tried as a blend.
+    set if it has one, or else a random tenth. With times each candidate is also tried with some
+    recencies. The first two always run; no other is started once the budget is spent. The two best
+    are also tried as a blend.
     """
     start = time.perf_counter()
     split = with_validation(split, seed)

@@ -108,20 +108,19 @@ class BipartiteGraph:
     def sparse_matrix(self, device: torch.device, dtype: torch.dtype) -> Tensor:
         """A itself, as torch stores it. (n_nodes, n_nodes)"""
         if (device, dtype) not in self._sparse:
+            indptr, neighbours = torch.from_numpy(self.indptr), torch.from_numpy(self.neighbours)
             root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))
-            rows = root.repeat_interleave(torch.from_numpy(self.degrees))
-            values = 1 / (root[torch.from_numpy(self.neighbours).long()] * rows)
-            self._sparse[device, dtype] = torch_csr(self, values).to(device, dtype)
+            values = 1 / (root[neighbours.long()] * root.repeat_interleave(indptr.diff()))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+                self._sparse[device, dtype] = torch.sparse_csr_tensor(
+                    indptr,
+                    neighbours.long(),
+                    values,
+                    (self.n_nodes, self.n_nodes),
+                    check_invariants=False,
+                ).to(device, dtype)
         return self._sparse[device, dtype]
-
-
-def torch_csr(graph: BipartiteGraph, values: Tensor) -> Tensor:
-    """The graph's edges with these values, in the order of `graph.neighbours`."""
-    indptr, columns = torch.from_numpy(graph.indptr), torch.from_numpy(graph.neighbours).long()
-    shape = (graph.n_nodes, graph.n_nodes)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(indptr, columns, values, shape, check_invariants=False)
 
 
 def _whole_registers(table: Tensor) -> Tensor:

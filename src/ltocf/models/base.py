@@ -264,11 +264,8 @@ class FilterModel(EmbeddingModel):
         super().__init__(graph, config)
         self.recency, self.recent = config.recency, None
         if config.recency:
-            rows, plain = (
-                normalise_rows(weighted_histories(graph.interactions, recency), graph)
-                for recency in (config.recency, 0)
-            )
-            self.recent = RecentAdjacency(graph, rows, plain)
+            weights = weighted_histories(graph.interactions, config.recency)
+            self.recent = RecentAdjacency(graph, weights)
 
     @abstractmethod
     def coefficients(self) -> Tensor:

@@ -9,33 +9,37 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.graph import BipartiteGraph, torch_csr
+from ltocf.graph import BipartiteGraph
 
 
 class RecentAdjacency:
-    """`adjacency @ E` is A E but for the users' rows, in which the entries are weighted.
+    """`adjacency @ E` is A E but for the users' rows, whose entries are times `weights`.
 
-    `rows` are those rows: (n_users, n_items), in the order of the graph's interactions. The matrix
-    is not symmetric, so the gradient takes its transpose. Memory: 24 bytes an interaction each.
+    The weights are (n_users, n_items), in the order of the graph's interactions. The matrix is not
+    symmetric, so the gradient takes its transpose. Both share the indices of A as torch stores it.
     """
 
-    def __init__(self, graph: BipartiteGraph, rows: csr_array, plain: csr_array) -> None:
+    def __init__(self, graph: BipartiteGraph, weights: csr_array) -> None:
         self.graph = graph
-        n = len(rows.data)
-        to_items = np.argsort(rows.indices, kind="stable")  # the order of the items' rows
-        self._values = (
-            np.concatenate([rows.data, plain.data[to_items]]),
-            np.concatenate([plain.data, rows.data[to_items]]),
-        )
-        assert len(graph.neighbours) == 2 * n
+        by_user = torch.from_numpy(weights.data)
+        by_item = by_user[torch.from_numpy(np.argsort(weights.indices, kind="stable"))]
+        ones = torch.ones_like(by_user)
+        self._factors = torch.cat([by_user, ones]), torch.cat([ones, by_item])
         self._matrices: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
 
     def matrices(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The matrix and its transpose."""
         if (device, dtype) not in self._matrices:
+            A = self.graph.sparse_matrix(device, dtype)
             there, back = (
-                torch_csr(self.graph, torch.from_numpy(values)).to(device, dtype)
-                for values in self._values
+                torch.sparse_csr_tensor(
+                    A.crow_indices(),
+                    A.col_indices(),
+                    A.values() * factors.to(device, dtype),
+                    A.shape,
+                    check_invariants=False,
+                )
+                for factors in self._factors
             )
             self._matrices[device, dtype] = there, back
         return self._matrices[device, dtype]
