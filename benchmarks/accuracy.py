@@ -21,10 +21,10 @@ from pathlib import Path
 
 from benchmarks.baselines import parse_arguments, train
 from benchmarks.measure import machine, recall_and_ndcg
-from ltocf.checkpoint import Run
 from ltocf.config import read_config
-from ltocf.evaluate import Metrics
 from ltocf.files import replacing
+from ltocf.ranking.metrics import Metrics
+from ltocf.runs.run import Run
 
 CURVE = ("protocol=best-test-epoch", "evaluate_every=5", "patience=1000")
 

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.measure import machine
-from ltocf.checkpoint import Run
 from ltocf.config import RunConfig, read_config
 from ltocf.files import replacing
-from ltocf.pipeline import start_run, train_run
+from ltocf.runs.pipeline import start_run, train_run
+from ltocf.runs.run import Run
 
 # Recall@20 and NDCG@20 in the LT-OCF paper's table. MF comes first: others start from its vectors.
 PUBLISHED = {
@@ -129,7 +129,7 @@ def table(rows: list[Row]) -> str:
     lines = [
         "# The paper's baselines, trained here",
         "",
-        "Each row is a file of `configs/`, trained on all of train with its settings and number",
+        "Each row is a file of `src/ltocf/configs/`, trained on all of train with its settings and number",
         "of epochs given there, and tested after the last epoch. baselines-log.md says how they",
         "were chosen, and which rows are second looks at the test set. Published are the LT-OCF",
         "paper's figures. Seconds are those of training.",
@@ -150,7 +150,7 @@ def table(rows: list[Row]) -> str:
 def parse_arguments(doc: str) -> argparse.Namespace:
     """What a benchmark takes that trains configs and writes their table."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--configs", type=Path, default=Path("configs"))
+    parser.add_argument("--configs", type=Path, default=Path("src/ltocf/configs"))
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are kept")
     parser.add_argument("--only", default="", help="part of a run's name, such as gowalla-mf")
     parser.add_argument("--table-only", action="store_true", help="train nothing")

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from benchmarks.measure import median_seconds, parse_arguments, peak_extra_bytes
-from ltocf.data.catalog import load_dataset
-from ltocf.evaluate import evaluate
-from ltocf.ranking import TILE_BYTES
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.ranking.metrics import evaluate
+from ltocf.ranking.top_k import TILE_BYTES
 
 
 def main() -> None:

@@ -18,15 +18,25 @@ from typing import Any
 
 from benchmarks.measure import machine, peak_extra_bytes
 from ltocf.config import RunConfig, make_config, read_config
-from ltocf.data.catalog import load_dataset
+from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import Split
-from ltocf.evaluate import Metrics, evaluate
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.spectrum import singular_vectors
 from ltocf.models import build_model
-from ltocf.spectral import singular_vectors
+from ltocf.ranking.metrics import Metrics, evaluate
 
-CONFIGS = Path(__file__).parents[1] / "configs"
-MODELS = ("gfcf", "bspm", "chebycf", "turbocf", "sansa", "rp3beta", "itemknn", "blend", "ease")
+CONFIGS = Path(__file__).parents[1] / "src" / "ltocf" / "configs"
+MODELS = (
+    "gfcf",
+    "bspm",
+    "chebycf",
+    "turbocf",
+    "sparse_ease",
+    "rp3beta",
+    "itemknn",
+    "blend",
+    "ease",
+)
 LARGEST_RANK = 512
 PUBLISHED = {  # Recall@20, NDCG@20
     ("gowalla", "gfcf"): (0.1849, 0.1518),

@@ -48,7 +48,7 @@ def generate(log: Path, output: Path, rows: int) -> None:
 
 
 def ltocf(log: Path, output: Path, rows: int) -> None:
-    from ltocf.data.prepare import Recipe, prepare
+    from ltocf.data.ingest.prepare import Recipe, prepare
 
     recipe = Recipe(threshold=THRESHOLD, min_user=MINIMUM, min_item=MINIMUM, ratio=RATIO, seed=SEED)
     prepare(log, output, recipe)

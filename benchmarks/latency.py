@@ -20,11 +20,11 @@ import numpy as np
 import torch
 
 from ltocf.config import make_config
-from ltocf.data.catalog import load_dataset
-from ltocf.graph import BipartiteGraph
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.ranking import TILE_BYTES, top_k
-from ltocf.recommend import Recommender
+from ltocf.ranking.top_k import TILE_BYTES, top_k
+from ltocf.recommend.recommender import Recommender
 
 K = 20
 

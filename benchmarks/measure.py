@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ltocf.evaluate import Metrics
+from ltocf.ranking.metrics import Metrics
 
 Task = Callable[[], object]
 

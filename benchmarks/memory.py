@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.measure import machine
 
-MODELS = ("gfcf", "bspm", "chebycf", "sansa", "rp3beta", "itemknn", "turbocf")
+MODELS = ("gfcf", "bspm", "chebycf", "sparse_ease", "rp3beta", "itemknn", "turbocf")
 USERS, ITEMS, PAIRS = 52_643, 91_599, 2_984_108 * 4 // 5
 SCORED = 256
 
@@ -46,9 +46,9 @@ def main() -> None:
 
 
 def measure(name: str) -> dict[str, Any]:
-    from ltocf import spectral
     from ltocf.data.interactions import Interactions
-    from ltocf.graph import BipartiteGraph
+    from ltocf.graph import spectrum as spectral
+    from ltocf.graph.bipartite import BipartiteGraph
     from ltocf.models import build_model
 
     users, items = random_pairs()

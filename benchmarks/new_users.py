@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
-from ltocf.data.catalog import load_dataset
 from ltocf.data.interactions import Interactions
+from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import draw_per_user
-from ltocf.evaluate import evaluate
 from ltocf.models import MODELS
-from ltocf.models.base import DotScorer
-from ltocf.new_users import score_new
-from ltocf.recommend import Recommender
+from ltocf.models.embedding import DotScorer
+from ltocf.ranking.metrics import evaluate
+from ltocf.recommend.new_users import score_new
+from ltocf.recommend.recommender import Recommender
 
 K, ONE_BY_ONE = 20, 300
 ALS = [{"regularization": r, "alpha": a} for r in (0.01, 10.0) for a in (1.0, 20.0)]

@@ -23,15 +23,15 @@ from benchmarks.measure import (
     median_seconds_and_processor_seconds,
     peak_extra_bytes,
 )
-from ltocf.data.catalog import load_dataset
 from ltocf.data.interactions import Interactions
-from ltocf.graph import BipartiteGraph
-from ltocf.kernels.blocks import chebyshev_sum
-from ltocf.kernels.ordering import Adjacency
-from ltocf.models.base import FilterModel
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.kernels.blocks import chebyshev_sum
+from ltocf.graph.kernels.ordering import Adjacency
+from ltocf.models.filter import FilterModel
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
-from ltocf.propagation.reference import propagate
+from ltocf.ode.reference import propagate
 
 Result = tuple[Tensor, ...]
 CACHED_ROWS = 256  # of a block of columns: 32 KB, a first-level cache

@@ -18,14 +18,14 @@ from matplotlib.figure import Figure
 
 from benchmarks.filters import MODELS, settings
 from benchmarks.measure import machine, recall_and_ndcg
-from ltocf.automatic import sample_users
-from ltocf.data.catalog import load_dataset
+from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import hold_out_validation
-from ltocf.evaluate import Metrics, evaluate
 from ltocf.files import replacing
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.models.base import HistoryModel, HistoryScorer
+from ltocf.models.history import HistoryModel, HistoryScorer
+from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.runs.automatic import sample_users
 
 CLOSED = tuple(name for name in MODELS if name != "blend")
 
@@ -58,7 +58,9 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", default="town", help="a directory or a name; default: town")
-    parser.add_argument("--models", nargs="+", default=("chebycf", "bspm", "sansa"), choices=CLOSED)
+    parser.add_argument(
+        "--models", nargs="+", default=("chebycf", "bspm", "sparse_ease"), choices=CLOSED
+    )
     parser.add_argument(
         "--recencies", nargs="+", type=float, default=(0, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4)
     )

@@ -10,9 +10,9 @@ import json
 import numpy as np
 
 from benchmarks.measure import median_seconds, parse_arguments
-from ltocf.data.catalog import load_dataset
+from ltocf.batches.triples import TripleBatches
 from ltocf.data.interactions import Interactions
-from ltocf.data.sampling import TripleBatches
+from ltocf.data.sources.catalog import load_dataset
 
 BATCH = 16384
 

@@ -31,19 +31,19 @@ from torch import nn
 from benchmarks.measure import machine, recall_and_ndcg
 from benchmarks.new_users import matrix_of
 from benchmarks.propagation import coo_matrix
+from ltocf.batches.triples import TripleBatches
 from ltocf.config import RunConfig, read_config
-from ltocf.curves import BLUE, ORANGE
-from ltocf.data.catalog import load_dataset
 from ltocf.data.interactions import Interactions
-from ltocf.data.sampling import TripleBatches
+from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import hold_out_validation
-from ltocf.evaluate import Metrics, evaluate
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.models.base import DotScorer
+from ltocf.models.embedding import DotScorer
 from ltocf.models.ltocf import LTOCF
-from ltocf.propagation.reference import propagate
-from ltocf.training import EpochRecord, TrainState, fit
+from ltocf.ode.reference import propagate
+from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.runs.curves import BLUE, ORANGE
+from ltocf.runs.training import EpochRecord, TrainState, fit
 
 BATCH = 2048  # of the authors' code
 BPR = [
@@ -176,7 +176,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--config", type=Path, default=Path("configs/gowalla-ltocf.toml"))
+    parser.add_argument("--config", type=Path, default=Path("src/ltocf/configs/gowalla-ltocf.toml"))
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes")
     parser.add_argument("--targets", type=float, nargs="+", default=[0.17, 0.18, 0.1875])
     parser.add_argument("--figure", type=Path, help="a PNG to draw the curve into")

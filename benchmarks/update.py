@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ltocf.checkpoint import Run
-from ltocf.data.catalog import load_dataset
 from ltocf.data.interactions import IdMap, Interactions
+from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import Split
-from ltocf.evaluate import evaluate
-from ltocf.recommend import Recommender
-from ltocf.update import EPOCHS, update_run
+from ltocf.ranking.metrics import evaluate
+from ltocf.recommend.recommender import Recommender
+from ltocf.runs.run import Run
+from ltocf.runs.update import EPOCHS, update_run
 
 K = 20
 

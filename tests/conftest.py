@@ -7,8 +7,8 @@ import pytest
 from ltocf.cli import main
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
+from ltocf.data.sources.town import make_town
 from ltocf.data.splits import Split
-from ltocf.data.town import make_town
 
 # A first call compiles; and a run that fails must fail again when it is repeated.
 hypothesis.settings.register_profile("ours", deadline=None, derandomize=True)

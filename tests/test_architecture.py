@@ -1,4 +1,4 @@
-"""The tree in the README is the architecture: it is true, and a part imports only from above."""
+"""The tree in the README is the architecture: it is true, and a file imports only from above."""
 
 import ast
 import re
@@ -8,40 +8,66 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "ltocf"
+OUTSIDE = {"__init__", "__main__"}  # they gather what is below them
 
 
-def parts_in_readme() -> list[str]:
-    """The files and folders of src/ltocf in the order of the README's tree."""
-    tree = (ROOT / "README.md").read_text().partition("src/ltocf/\n")[2].partition("```")[0]
-    lines = [re.match(r"  (\w+)(\.py|/) ", line) for line in tree.splitlines()]
-    return [line.group(1) for line in lines if line]
+def modules_in_readme() -> list[str]:
+    """Every module of the README's tree, dotted, in its order.
+
+    A line is a folder and the files in it, or at the top files alone; a deeper indent is a
+    folder inside the last one.
+    """
+    tree = (ROOT / "README.md").read_text().partition("src/ltocf/\n")[2].partition("\ntests/")[0]
+    found: list[str] = []
+    folders: list[tuple[int, str]] = []
+    for line in tree.splitlines():
+        indent = len(line) - len(line.lstrip())
+        names = re.split(r"\s{2,}", line.strip())
+        folders = [(depth, name) for depth, name in folders if depth < indent]
+        words = names[0].split()
+        if words == ["configs/"]:  # holds no module
+            continue
+        if words[0].endswith("/"):
+            folders.append((indent, words[0].rstrip("/")))
+            words = words[1:] or (names[1].split() if len(names) > 1 else [])
+        prefix = ".".join(name for _, name in folders)
+        found += [f"{prefix}.{word}" if prefix else word for word in words]
+    return found
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
-def imported_parts(path: Path) -> set[str]:
-    """The parts of the package that a file imports, also inside functions."""
+def imported_modules(path: Path, known: set[str]) -> set[str]:
+    """The modules of the package that a file imports, also inside functions."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "ltocf":
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ltocf."):
-            names.add((node.module or "").split(".")[1])
-    return names - {"__version__"}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ltocf":
+            module = (node.module or "").removeprefix("ltocf").removeprefix(".")
+            for alias in node.names:
+                inside = f"{module}.{alias.name}" if module else alias.name
+                names.add(inside if inside in known else module)
+    return names - {""}
 
 
-def test_the_tree_in_the_readme_names_every_part_once():
-    found = {part_of(path) for path in PACKAGE.rglob("*.py")} - {"__init__", "__main__"}
-    assert sorted(parts_in_readme()) == sorted(found)
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.stem not in OUTSIDE)
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
-def test_a_file_imports_only_from_parts_above_it(path):
-    order = parts_in_readme()
-    own = part_of(path)
-    if own in ("__init__", "__main__"):
-        return
-    below = {name for name in imported_parts(path) if order.index(name) > order.index(own)}
-    assert not below
+def test_the_tree_in_the_readme_names_every_file_once():
+    assert sorted(modules_in_readme()) == sorted(map(module_of, FILES))
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_a_file_imports_only_from_files_above_it(path):
+    order = modules_in_readme()
+    place = order.index(module_of(path))
+    for name in imported_modules(path, set(order)):
+        # A folder stands for its __init__, which gathers all of it.
+        places = [i for i, k in enumerate(order) if k == name or k.startswith(f"{name}.")]
+        assert max(places) < place, f"{module_of(path)} imports {name}, which is not above it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_no_file_is_longer_than_one_idea(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 250

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ltocf.config import make_config
-from ltocf.data.catalog import load_dataset
-from ltocf.pipeline import start_run, train_run
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.runs.pipeline import start_run, train_run
 
 HERE = Path(__file__).parent
 FOLDERS = [Path(p) for p in (os.environ.get("LTOCF_DATA"), HERE / "../../shared/data") if p]

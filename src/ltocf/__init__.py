@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ltocf.recommend import Recommender
+    from ltocf.recommend.recommender import Recommender
 
 __all__ = ["Recommender", "__version__"]
 __version__ = "0.1.0"
@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> object:
     # Imported when it is asked for, so that `ltocf --help` need not wait for torch.
     if name == "Recommender":
-        from ltocf.recommend import Recommender
+        from ltocf.recommend.recommender import Recommender
 
         return Recommender
     raise AttributeError(f"module 'ltocf' has no attribute {name!r}")

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from ltocf.data.dataset import Dataset
+from ltocf.data.sources.town import make_town
 from ltocf.data.splits import hold_out_validation
-from ltocf.data.town import make_town
 from ltocf.errors import DataError
 
 

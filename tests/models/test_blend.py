@@ -13,14 +13,14 @@ from torch.testing import assert_close
 from ltocf.config import LossConfig, TrainConfig, make_config, to_toml
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.blend import standardise
-from ltocf.training import fit
+from ltocf.runs.training import fit
 
 PARTS = [
     {"model": "gfcf", "weight": 1.0, "options": {"rank": 4}},
-    {"model": "sansa", "weight": 0.5, "options": {"neighbours": 5}},
+    {"model": "sparse_ease", "weight": 0.5, "options": {"neighbours": 5}},
 ]
 WITH_LTOCF = [*PARTS, {"model": "ltocf", "weight": 0.25, "options": {"dim": 8}}]
 EVERYBODY = np.arange(20, dtype=np.int32)

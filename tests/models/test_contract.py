@@ -10,16 +10,16 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ltocf.checkpoint import Run
 from ltocf.config import LossConfig, RunConfig, TrainConfig
 from ltocf.errors import DataError
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
-from ltocf.pipeline import start_run
-from ltocf.ranking import top_k
-from ltocf.recommend import Recommender
-from ltocf.training import EpochRecord, TrainState, fit
+from ltocf.ranking.top_k import top_k
+from ltocf.recommend.recommender import Recommender
+from ltocf.runs.pipeline import start_run
+from ltocf.runs.run import Run
+from ltocf.runs.training import EpochRecord, TrainState, fit
 from tests.models.toys import random_graph, two_communities
 
 FLOORS = ("popularity", "random")  # they know nothing of who you are

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ltocf.data.town import make_town
-from ltocf.graph import BipartiteGraph
+from ltocf.data.sources.town import make_town
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.popularity import Popularity
 from ltocf.models.random import Random
 

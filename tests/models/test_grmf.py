@@ -3,8 +3,8 @@ from __future__ import annotations
 import torch
 from torch.testing import assert_close
 
+from ltocf.batches.triples import Batch
 from ltocf.config import LossConfig
-from ltocf.data.sampling import Batch
 from ltocf.models.grmf import GRMF
 from ltocf.models.mf import MF
 from tests.models.toys import adjacency, random_graph

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from ltocf.batches.triples import Batch
 from ltocf.config import LossConfig
-from ltocf.data.sampling import Batch
 from ltocf.errors import ConfigError
 from ltocf.models.hoprec import HOPRec
 from ltocf.models.mf import MF

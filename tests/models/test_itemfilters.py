@@ -12,7 +12,7 @@ from torchdiffeq import odeint
 
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
 from ltocf.models.gfcf import GFCF

@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.models.ease import EASE
 from ltocf.models.itemitem import keep_largest
 from ltocf.models.itemknn import ItemKNN
 from ltocf.models.rp3beta import RP3Beta
-from ltocf.models.sansa import SANSA
+from ltocf.models.sparse_ease import SparseEASE
 from ltocf.models.turbocf import TurboCF
 
 Matrix = NDArray[np.float64]
@@ -70,7 +70,7 @@ def test_ease_scores_a_new_user_as_the_known_one_with_his_history(graph: Biparti
 
 def test_sparse_ease_with_nothing_dropped_is_ease() -> None:
     graph = make_full_graph()
-    ours = scores(SANSA(graph, SANSA.Config(l2=3, neighbours=9)))
+    ours = scores(SparseEASE(graph, SparseEASE.Config(l2=3, neighbours=9)))
     np.testing.assert_allclose(ours, scores(EASE(graph, EASE.Config(l2=3))), atol=1e-5)
     np.testing.assert_allclose(ours, ridge_scores(dense(graph), 3), atol=1e-5)
 
@@ -92,12 +92,12 @@ def test_sparse_ease_solves_on_the_neighbours_it_keeps() -> None:
         near = np.argsort(-cosine[item])[:3]
         gram = R[:, near].T @ R[:, near] + 3 * np.eye(3)
         expected[:, item] = R[:, near] @ np.linalg.solve(gram, R[:, near].T @ R[:, item])
-    ours = scores(SANSA(graph, SANSA.Config(l2=3, neighbours=3)))
+    ours = scores(SparseEASE(graph, SparseEASE.Config(l2=3, neighbours=3)))
     np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
 def test_ease_says_what_it_needs_before_it_takes_it() -> None:
-    with pytest.raises(ConfigError, match=r"ease needs 0.0 GB .* use sansa"):
+    with pytest.raises(ConfigError, match=r"ease needs 0.0 GB .* use sparse_ease"):
         EASE(make_graph(12, 20), EASE.Config(gigabytes=1e-9))
 
 

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from ltocf.graph.visits import visits
 from ltocf.models.pinsage import PinSage
-from ltocf.propagation.walks import visits
 from tests.models.toys import adjacency, random_graph
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.splits import Split
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 
 USERS, ITEMS = 16, 8  # of one community
 

@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli import data, demo, recommending, response, shipping, training
+from ltocf.cli.datasets import datasets
+from ltocf.cli.demo import demo
+from ltocf.cli.evaluate import evaluate
+from ltocf.cli.explain import explain
+from ltocf.cli.export import export
+from ltocf.cli.models import models
+from ltocf.cli.prepare import prepare
+from ltocf.cli.recommend import recommend
+from ltocf.cli.response import response
+from ltocf.cli.similar import similar
+from ltocf.cli.train import train
+from ltocf.cli.tune import tune
+from ltocf.cli.update import update
 from ltocf.errors import LtocfError
 
 app = typer.Typer(
@@ -21,21 +33,22 @@ app = typer.Typer(
     help="Collaborative filtering with LT-OCF: who should see what, and why.",
     epilog="Start with: ltocf demo",
 )
-for command in (
-    demo.demo,
-    data.prepare,
-    data.datasets,
-    training.train,
-    training.evaluate,
-    training.models,
-    recommending.recommend,
-    recommending.similar,
-    recommending.explain,
-    response.response,
-    shipping.update,
-    shipping.export,
-    shipping.tune,
-):
+COMMANDS = (
+    demo,
+    prepare,
+    datasets,
+    train,
+    evaluate,
+    models,
+    recommend,
+    similar,
+    explain,
+    response,
+    update,
+    export,
+    tune,
+)
+for command in COMMANDS:
     app.command()(command)
 
 
@@ -50,7 +63,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass

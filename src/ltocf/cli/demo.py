@@ -22,8 +22,8 @@ def demo(
 ) -> None:
     """The whole tour on built-in data: train, compare, recommend. About a minute."""
     from ltocf.config import make_config
-    from ltocf.pipeline import start_run, train_run
-    from ltocf.recommend import Recommender
+    from ltocf.recommend.recommender import Recommender
+    from ltocf.runs.pipeline import start_run, train_run
 
     say("A town of 2,000 people and 1,500 places; who will like what?")
     metrics = {}

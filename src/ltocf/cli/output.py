@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ltocf.training import EpochRecord, Progress
+    import polars as pl
+
+    from ltocf.runs.training import EpochRecord, Progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -45,6 +47,10 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def cells(rows: pl.DataFrame) -> list[list[str]]:
+    return [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows.rows()]
 
 
 def metric_text(metrics: dict[str, float]) -> str:

@@ -23,8 +23,8 @@ def response(
     ] = False,
 ) -> None:
     """Draw what a model or the solvers make of each eigenvalue of the graph."""
-    from ltocf.checkpoint import Run
-    from ltocf.responses import draw_change, draw_responses, model_responses, solver_responses
+    from ltocf.runs.responses import draw_change, draw_responses, model_responses, solver_responses
+    from ltocf.runs.run import Run
 
     if run is None:
         connection = "residual" if residual else "linear"

@@ -5,7 +5,7 @@ from typing import Any
 
 from ltocf.config import validated
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model, ModelConfig
 from ltocf.models.blend import Blend
 from ltocf.models.bspm import BSPM
@@ -28,7 +28,7 @@ from ltocf.models.pinsage import PinSage
 from ltocf.models.popularity import Popularity
 from ltocf.models.random import Random
 from ltocf.models.rp3beta import RP3Beta
-from ltocf.models.sansa import SANSA
+from ltocf.models.sparse_ease import SparseEASE
 from ltocf.models.turbocf import TurboCF
 
 MODELS: dict[str, type[Model]] = {
@@ -49,7 +49,7 @@ MODELS: dict[str, type[Model]] = {
     "chebycf": ChebyCF,
     "turbocf": TurboCF,
     "ease": EASE,
-    "sansa": SANSA,
+    "sparse_ease": SparseEASE,
     "rp3beta": RP3Beta,
     "itemknn": ItemKNN,
     "popularity": Popularity,
@@ -58,8 +58,12 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
+OLD_NAMES = {"sansa": "sparse_ease"}  # of runs and configs that were written before a renaming
+
+
 def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
     """The settings of the model called `name`, or a ConfigError that says what is wrong."""
+    name = OLD_NAMES.get(name, name)
     if name not in MODELS:
         raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}")
     return validated(MODELS[name].Config, options, f"the settings of model {name!r}")
@@ -68,4 +72,4 @@ def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
 def build_model(graph: BipartiteGraph, name: str, options: Mapping[str, Any]) -> Model:
     """The model called `name` with these settings, not yet initialised."""
     config = check_settings(name, options)
-    return MODELS[name](graph, config)
+    return MODELS[OLD_NAMES.get(name, name)](graph, config)

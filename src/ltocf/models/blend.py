@@ -10,11 +10,11 @@ from pydantic import BaseModel, Field, field_validator
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from ltocf.batches.triples import Batch
 from ltocf.config import LossConfig, validated
 from ltocf.data.interactions import Rows
-from ltocf.data.sampling import Batch
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model, ModelConfig, Scorer
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
@@ -24,7 +24,7 @@ from ltocf.models.itemknn import ItemKNN
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.rp3beta import RP3Beta
-from ltocf.models.sansa import SANSA
+from ltocf.models.sparse_ease import SparseEASE
 from ltocf.models.turbocf import TurboCF
 
 PARTS: dict[str, type[Model]] = {
@@ -35,7 +35,7 @@ PARTS: dict[str, type[Model]] = {
     "chebycf": ChebyCF,
     "turbocf": TurboCF,
     "ease": EASE,
-    "sansa": SANSA,
+    "sparse_ease": SparseEASE,
     "rp3beta": RP3Beta,
     "itemknn": ItemKNN,
 }
@@ -49,6 +49,7 @@ class Part(BaseModel, frozen=True, extra="forbid"):
     @field_validator("model")
     @classmethod
     def _known(cls, name: str) -> str:
+        name = {"sansa": "sparse_ease"}.get(name, name)  # its name before a renaming
         if name not in PARTS:
             raise ConfigError(f"a blend cannot hold {name!r}; choose from: {', '.join(PARTS)}")
         return name
@@ -56,7 +57,7 @@ class Part(BaseModel, frozen=True, extra="forbid"):
 
 class BlendConfig(ModelConfig, frozen=True):
     parts: tuple[Part, ...] = Field(
-        (Part(model="chebycf", weight=1.0), Part(model="sansa", weight=0.5)), min_length=1
+        (Part(model="chebycf", weight=1.0), Part(model="sparse_ease", weight=0.5)), min_length=1
     )
 
 

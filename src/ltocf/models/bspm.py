@@ -8,12 +8,12 @@ import torch
 from pydantic import Field, field_validator
 from torch import Tensor
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryConfig
+from ltocf.filters.items import deflate, filter_items
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.spectrum import powers, singular_vectors
+from ltocf.models.history import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
-from ltocf.propagation.items import deflate, filter_items
-from ltocf.propagation.solvers import Solver
-from ltocf.spectral import powers, singular_vectors
+from ltocf.ode.solvers import Solver
 
 IDEAL_DEGREE = 16  # in P; more than any of the published solvers makes, and it runs once
 

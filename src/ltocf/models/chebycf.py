@@ -6,12 +6,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryConfig
+from ltocf.filters.chebyshev import chebyshev_coefficients, evaluate
+from ltocf.filters.items import deflate
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.spectrum import powers, singular_vectors
+from ltocf.models.history import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
-from ltocf.propagation.filter import chebyshev_coefficients, evaluate
-from ltocf.propagation.items import deflate
-from ltocf.spectral import powers, singular_vectors
 
 
 class ChebyCFConfig(HistoryConfig, frozen=True):

@@ -12,8 +12,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ltocf.data.interactions import Rows
-from ltocf.graph import BipartiteGraph
-from ltocf.models.pairwise import PairConfig, PairModel, PairScorer
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.network import PairConfig, PairModel, PairScorer
 
 ITEM_BLOCK = 32  # items scored at once for a tile of users: what lies between stays in the cache
 

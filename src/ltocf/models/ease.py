@@ -11,8 +11,9 @@ from torch import Tensor
 
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryConfig, HistoryModel, HistoryScorer, Scorer
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.base import Scorer
+from ltocf.models.history import HistoryConfig, HistoryModel, HistoryScorer
 from ltocf.models.itemitem import interaction_matrix
 
 
@@ -43,7 +44,7 @@ class EASE(HistoryModel):
         if needed > config.gigabytes:
             raise ConfigError(
                 f"ease needs {needed:.1f} GB for its inverse, which is more than "
-                f"gigabytes={config.gigabytes}; allow more or use sansa, which is sparse"
+                f"gigabytes={config.gigabytes}; allow more or use sparse_ease, which is sparse"
             )
 
     def solve(self, seed: int) -> dict[str, Tensor]:

@@ -6,11 +6,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryConfig
+from ltocf.filters.items import deflate
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.spectrum import powers, singular_vectors
+from ltocf.models.history import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
-from ltocf.propagation.items import deflate
-from ltocf.spectral import powers, singular_vectors
 
 
 class GFCFConfig(HistoryConfig, frozen=True):

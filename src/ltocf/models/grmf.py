@@ -7,11 +7,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from ltocf.batches.triples import Batch
 from ltocf.config import LossConfig
-from ltocf.data.sampling import Batch
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import EmbeddingConfig, EmbeddingModel
-from ltocf.models.pairs import count_rows, pair_scores, squared_norms
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
+from ltocf.models.pair_scores import count_rows, pair_scores, squared_norms
 
 
 class GRMFConfig(EmbeddingConfig, frozen=True):

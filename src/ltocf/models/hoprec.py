@@ -6,13 +6,13 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
+from ltocf.batches.triples import Batch, Scheme, TripleBatches
+from ltocf.batches.walks import WalkBatches
 from ltocf.config import LossConfig
-from ltocf.data.sampling import Batch, Scheme, TripleBatches
-from ltocf.data.walks import WalkBatches
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import EmbeddingConfig, EmbeddingModel
-from ltocf.models.pairs import half_norms, hardest, pair_scores
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
+from ltocf.models.pair_scores import half_norms, hardest, pair_scores
 
 
 class HOPRecConfig(EmbeddingConfig, frozen=True):

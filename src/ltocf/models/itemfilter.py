@@ -6,8 +6,8 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.models.base import HistoryModel
-from ltocf.propagation.items import filter_items
+from ltocf.filters.items import filter_items
+from ltocf.models.history import HistoryModel
 
 
 class ItemFilterModel(HistoryModel):

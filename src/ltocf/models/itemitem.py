@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array, vstack
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions
-from ltocf.models.base import HistoryModel
+from ltocf.models.history import HistoryModel
 
 ROWS = 256  # of a matrix of items by items, as much of it as is ever made before the small are cut
 

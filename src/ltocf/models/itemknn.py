@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryConfig
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.history import HistoryConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
     interaction_matrix,

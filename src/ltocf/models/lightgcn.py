@@ -6,9 +6,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import FilterConfig, FilterModel
-from ltocf.propagation.filter import chebyshev_coefficients, chebyshev_nodes
+from ltocf.filters.chebyshev import chebyshev_coefficients, chebyshev_nodes
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.filter import FilterConfig, FilterModel
 
 
 class LightGCNConfig(FilterConfig, frozen=True):

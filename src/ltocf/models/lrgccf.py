@@ -6,9 +6,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import EmbeddingConfig, EmbeddingModel
-from ltocf.propagation.neighbours import with_self_loops
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.normalisations import with_self_loops
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 
 
 class LRGCCFConfig(EmbeddingConfig, frozen=True):

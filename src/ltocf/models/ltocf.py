@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from ltocf.errors import ConfigError
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import FilterConfig, FilterModel
-from ltocf.propagation.filter import fit_response
-from ltocf.propagation.reference import propagate, reference_method
-from ltocf.propagation.solvers import Connection, Solver
-from ltocf.propagation.times import TimePoints
+from ltocf.filters.chebyshev import fit_response
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.filter import FilterConfig, FilterModel
+from ltocf.ode.reference import propagate, reference_method
+from ltocf.ode.solvers import Connection, Solver
+from ltocf.ode.times import TimePoints
 
 
 class LTOCFConfig(FilterConfig, frozen=True):

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from ltocf.models.base import EmbeddingConfig, EmbeddingModel
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 
 
 class MF(EmbeddingModel):

@@ -11,11 +11,12 @@ from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from ltocf.batches.triples import Batch, Scheme
 from ltocf.config import LossConfig
 from ltocf.data.interactions import Interactions
-from ltocf.data.sampling import Batch, Scheme
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryScorer, Model, ModelConfig
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.base import Model, ModelConfig
+from ltocf.models.history import HistoryScorer
 from ltocf.models.layers import dropout, glorot_
 
 

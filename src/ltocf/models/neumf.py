@@ -9,9 +9,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ltocf.data.interactions import Rows
-from ltocf.graph import BipartiteGraph
+from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.layers import dropout
-from ltocf.models.pairwise import PairConfig, PairModel, PairScorer
+from ltocf.models.network import PairConfig, PairModel, PairScorer
 
 ITEM_BLOCK = 4096  # items scored at once for a user: their hidden layer stays in the cache
 

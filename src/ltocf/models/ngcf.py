@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import EmbeddingConfig, EmbeddingModel
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.normalisations import neighbour_and_self_mean
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 from ltocf.models.layers import dropout
-from ltocf.propagation.neighbours import neighbour_and_self_mean
 
 
 class NGCFConfig(EmbeddingConfig, frozen=True):

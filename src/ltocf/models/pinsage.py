@@ -8,10 +8,10 @@ from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import EmbeddingConfig, EmbeddingModel
-from ltocf.propagation.neighbours import neighbour_mean
-from ltocf.propagation.walks import visits, weighted_sum
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.normalisations import neighbour_mean
+from ltocf.graph.visits import visits, weighted_sum
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 
 
 class PinSageConfig(EmbeddingConfig, frozen=True):

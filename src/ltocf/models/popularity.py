@@ -4,7 +4,8 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.models.base import HistoryModel, ModelConfig
+from ltocf.models.base import ModelConfig
+from ltocf.models.history import HistoryModel
 
 
 class Popularity(HistoryModel):

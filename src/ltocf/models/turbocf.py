@@ -11,8 +11,8 @@ from pydantic import Field
 from scipy.sparse import csc_array, csr_array
 from torch import Tensor
 
-from ltocf.graph import BipartiteGraph
-from ltocf.models.base import HistoryConfig, HistoryModel
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.history import HistoryConfig, HistoryModel
 from ltocf.models.itemitem import ROWS, interaction_matrix, inverse_powers, scale
 
 

@@ -1,0 +1,78 @@
+"""ltocf train"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltocf.cli.output import Json, metric_text, print_json, say, training_progress
+from ltocf.errors import ConfigError
+
+
+def train(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DATASET] [KEY=VALUE]...",
+            help="town, gowalla, yelp2018, amazon-book or a directory made by 'ltocf prepare'; "
+            "settings such as epochs=20 dim=32 solver=euler.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="RUN", help="Default: runs/DATASET-MODEL."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="See 'ltocf models', or 'auto'. Default: ltocf."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Settings as TOML."),
+    ] = None,
+    budget: Annotated[
+        float, typer.Option(min=0, help="With --model auto: seconds to compare models for.")
+    ] = 300,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old run.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a model and test it once; everything goes into a run directory."""
+    from ltocf.config import make_config, read_config
+    from ltocf.data.sources.catalog import load_dataset
+    from ltocf.runs.automatic import settle
+    from ltocf.runs.pipeline import start_run, train_run
+    from ltocf.runs.run import Run
+
+    words = [word for word in arguments or [] if "=" not in word]
+    overrides = [word for word in arguments or [] if "=" in word]
+    if len(words) > 1:
+        raise ConfigError(f"one data set at a time, got: {', '.join(words)}")
+    overrides += [f'dataset="{word}"' for word in words]
+    overrides += [f'model="{model}"'] if model else []
+    if resume:
+        if output is None or overrides or config:
+            raise ConfigError("--resume takes the run's own settings: ltocf train --resume -o RUN")
+        run = Run.open(output)
+    else:
+        settings = read_config(config, overrides) if config else make_config({}, overrides)
+        name = Path(settings.dataset).name
+        output = output or Path("runs") / f"{name}-{settings.model_name}"
+        dataset = load_dataset(settings.dataset)
+        if settings.model_name == "auto":
+            settings = settle(settings, dataset.split, budget, say)
+        run = start_run(settings, output, dataset=dataset, overwrite=overwrite)
+    try:
+        with training_progress(run.config.train.epochs) as progress:
+            metrics = train_run(run, progress)
+    except KeyboardInterrupt:
+        say(f"\nstopped; finished epochs are kept. Continue with: ltocf train --resume -o {output}")
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json({"run": str(output), "metrics": metrics})
+    else:
+        print(f"test  {metric_text(metrics)}")
+        print(f"saved in {output} (curves in {output / 'curves.png'})")

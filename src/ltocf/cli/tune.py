@@ -1,0 +1,67 @@
+"""ltocf tune"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltocf.cli.output import Json, print_json, print_table, say
+from ltocf.errors import ConfigError
+
+
+def tune(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATASET [KEY=VALUE]...", help="The data set, and settings that stay fixed."
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Default: runs/DATASET-MODEL-tune."),
+    ] = None,
+    model: Annotated[str, typer.Option("--model", help="See 'ltocf models'.")] = "ltocf",
+    trials: Annotated[int, typer.Option(min=1, help="To add to the study.")] = 20,
+    space: Annotated[
+        list[str] | None,
+        typer.Option("--space", help="key=low:high or key=a|b|c; repeat. Default: the usual."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Search for good settings on a validation cut; stop and start again as you like."""
+    from ltocf.config import make_config
+    from ltocf.data.sources.catalog import load_dataset
+    from ltocf.runs.tune import tune as search
+
+    words = [word for word in arguments if "=" not in word]
+    if len(words) != 1:
+        raise ConfigError(f"give one data set, got: {', '.join(words) or 'none'}")
+    fixed = [word for word in arguments if "=" in word]
+    config = make_config({"dataset": words[0], "model": {"name": model}}, fixed)
+    output = output or Path("runs") / f"{Path(words[0]).name}-{model}-tune"
+    report = search(
+        load_dataset(words[0]),
+        config,
+        output,
+        trials=trials,
+        space=space or (),
+        progress=_say_trial,
+    )
+    best = output / "best.toml"
+    counts = {"trials": report.trials, "pruned": report.pruned, "resumed": report.resumed}
+    if as_json:
+        settings = report.best.model_dump(exclude_none=True)
+        print_json({"recall@20": report.recall, "best": settings, "file": str(best)} | counts)
+        return
+    rows = [
+        [key, f"{v:.4g}" if isinstance(v, float) else str(v)] for key, v in report.found.items()
+    ]
+    title = f"best of {report.trials} trials ({report.pruned} pruned)"
+    print_table(title, ["setting", "value"], rows)
+    print(f"validation Recall@20 {report.recall:.4f}\nnext: ltocf train --config {best}")
+
+
+def _say_trial(done: int, total: int, best: float | None) -> None:
+    say(f"trial {done}/{total}" + ("" if best is None else f"  best Recall@20 {best:.4f}"))

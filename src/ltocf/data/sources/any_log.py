@@ -1,0 +1,72 @@
+"""Whatever a caller has at hand -> a Dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from ltocf.data.dataset import MARKER, Dataset
+from ltocf.data.ingest.log import read_log
+from ltocf.data.interactions import Interactions
+from ltocf.data.sources.catalog import PUBLISHED, load_dataset
+from ltocf.data.splits import no_split
+from ltocf.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+AnyLog: TypeAlias = (
+    "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame | sparse.sparray | sparse.spmatrix"
+    " | Interactions | Dataset"
+)
+
+
+def as_dataset(log: AnyLog, **columns: Any) -> Dataset:
+    """A prepared data set as it is; anything else with all of its pairs in train.
+
+    `columns` are those of `read_log` (user, item, time, rating, threshold, separator) and go with a
+    file or a data frame. A sparse matrix has users as rows, items as columns, and their numbers as
+    ids.
+    """
+    if _is_prepared(log) or isinstance(log, Dataset | Interactions) or sparse.issparse(log):
+        if given := [name for name, value in columns.items() if value is not None]:
+            raise ConfigError(f"{given[0]}= goes with a file or a data frame, not with this log")
+        return _typed(log)
+    contents = read_log(log, **columns)  # type: ignore[arg-type]
+    name = Path(log).stem if isinstance(log, str | Path) else "log"
+    return Dataset(name, no_split(contents.interactions), origin={"source": name})
+
+
+def _is_prepared(log: AnyLog) -> bool:
+    if not isinstance(log, str | Path):
+        return False
+    known = str(log) in ("town", *PUBLISHED)
+    return known or any((Path(log) / name).is_file() for name in (MARKER, "train.txt"))
+
+
+def _typed(log: Any) -> Dataset:
+    if isinstance(log, Dataset):
+        return log
+    if isinstance(log, str | Path):
+        return load_dataset(log)
+    pairs = log if isinstance(log, Interactions) else _from_matrix(log)
+    return Dataset("log", no_split(pairs), origin={"source": "log"})
+
+
+def _from_matrix(matrix: Any) -> Interactions:
+    """Every entry that is not zero is an interaction; values are not looked at otherwise."""
+    if matrix.ndim != 2:
+        raise DataError(f"expected a matrix of users by items, got {matrix.ndim} dimension(s)")
+    entries = sparse.coo_array(matrix)
+    if not np.isfinite(entries.data).all():
+        raise DataError("the matrix holds values that are not finite; give 1 for each interaction")
+    entries.sum_duplicates()
+    kept = entries.data != 0
+    if not kept.any():
+        raise DataError(f"the matrix of shape {matrix.shape} holds no interaction")
+    users, items = (axis[kept].astype(np.int64) for axis in entries.coords)
+    return Interactions.build(users, items, *matrix.shape)

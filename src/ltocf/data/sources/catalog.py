@@ -1,0 +1,119 @@
+"""Data sets by name: the public ones of the papers, the built-in town, and your own directories."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ltocf.data.dataset import MARKER, Dataset
+from ltocf.data.sources.download import download
+from ltocf.data.sources.lightgcn_text import read_lightgcn
+from ltocf.data.sources.town import make_town
+from ltocf.data.splits import Unknown, split_given
+from ltocf.errors import DataError
+
+FILES = ("train.txt", "test.txt")
+ORIGIN = "https://raw.githubusercontent.com/gusye1234/LightGCN-PyTorch/master/data"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A public data set: the md5 sums of train.txt and test.txt, and what they hold."""
+
+    md5: tuple[str, str]
+    users: int
+    items: int
+    train: int
+    test: int
+
+
+PUBLISHED = {
+    "gowalla": Published(
+        ("5eec1eb2edb8dd648377d348b8e136cf", "c04e2c4bcd2389f53ed8281816166149"),
+        users=29_858,
+        items=40_981,
+        train=810_128,
+        test=217_242,
+    ),
+    "yelp2018": Published(
+        ("1b8b5d22a227e01d6de002c53d32b4c4", "0d57d7399862c32152b045ec5d2698e7"),
+        users=31_668,
+        items=38_048,
+        train=1_237_259,
+        test=324_147,
+    ),
+    "amazon-book": Published(
+        ("c916ecac04ca72300a016228258b41ed", "30f8ccfea18d25007ba9fb9aba4e174d"),
+        users=52_643,
+        items=91_599,
+        train=2_380_730,
+        test=603_378,
+    ),
+}
+
+
+def load_dataset(name_or_path: str | Path) -> Dataset:
+    """A catalog name, 'town', a prepared data set, or a folder with train.txt and test.txt."""
+    name = str(name_or_path)
+    if name == "town":
+        return make_town().dataset
+    if name in PUBLISHED:
+        directory = find_published(name)
+        # Their lines seem to list a user's items in the order of time: docs/beyond.md.
+        return _load_text(directory, name, unknown="keep", in_order=True)
+    path = Path(name_or_path)
+    if (path / MARKER).is_file():
+        return Dataset.load(path)
+    if all((path / file).is_file() for file in FILES):
+        return _load_text(path, path.resolve().name)
+    what = "holds neither" if path.is_dir() else "is no directory with"
+    raise DataError(
+        f"unknown data set {name!r}: it {what} {MARKER} {'nor' if path.is_dir() else 'or'} "
+        f"{' and '.join(FILES)}; choose one of: {', '.join(['town', *PUBLISHED])}, "
+        "or make one with 'ltocf prepare'"
+    )
+
+
+def find_published(name: str) -> Path:
+    """The directory of a published set, found or downloaded, and checked by its md5 sums.
+
+    Looked for in $LTOCF_DATA, ../shared/data and the cache; $LTOCF_MIRROR replaces its home page.
+    """
+    for root in _roots():
+        directory = root / name
+        if all((directory / file).is_file() for file in FILES):
+            _check(directory, name)
+            return directory
+    directory = cache_root() / name
+    base = os.environ.get("LTOCF_MIRROR") or ORIGIN
+    for file, md5 in zip(FILES, PUBLISHED[name].md5, strict=True):
+        download(f"{base}/{name}/{file}", directory / file, md5=md5)
+    return directory
+
+
+def cache_root() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ltocf"
+
+
+def _roots() -> list[Path]:
+    given = os.environ.get("LTOCF_DATA")
+    return [*([Path(given)] if given else []), Path("../shared/data"), cache_root()]
+
+
+def _check(directory: Path, name: str) -> None:
+    for file, expected in zip(FILES, PUBLISHED[name].md5, strict=True):
+        path = directory / file
+        if hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() != expected:
+            raise DataError(
+                f"{path}: not the published {name!r} (its md5 sum differs); "
+                "remove it to have it downloaded, or name its directory to use it as it is"
+            )
+
+
+def _load_text(
+    directory: Path, name: str, *, unknown: Unknown = "error", in_order: bool = False
+) -> Dataset:
+    train, test = (read_lightgcn(directory / file, in_order=in_order) for file in FILES)
+    return Dataset(name, split_given(train, test, unknown=unknown), origin={"source": name})

@@ -1,0 +1,140 @@
+"""The graph of who touched what, as a symmetric linear operator on embeddings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from ltocf.data.interactions import Interactions
+from ltocf.graph.kernels.blocks import chebyshev_sum, column_padding, multiply
+from ltocf.graph.kernels.ordering import Adjacency, locality_order
+
+NODES_TO_ORDER = 1 << 14  # with fewer, a block of columns stays in cache in any order
+
+
+class BipartiteGraph:
+    """The normalised adjacency A[u, i] = 1 / sqrt(deg u * deg i), users' rows first, then items'.
+
+    `graph @ E` is A E for E of shape (n_nodes, dim), differentiable, on its device, in its dtype.
+    """
+
+    def __init__(self, train: Interactions) -> None:
+        self.interactions = train
+        self.n_users, self.n_items = train.n_users, train.n_items
+        self.n_nodes = self.n_users + self.n_items
+        ones = np.ones(len(train), np.int8)
+        shape = (self.n_users, self.n_items)
+        by_user = sparse.csr_matrix((ones, train.items, train.indptr), shape=shape)
+        by_item = by_user.tocsc()
+        # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table.
+        self.neighbours: NDArray[np.int32] = np.concatenate(
+            [train.items + np.int32(self.n_users), by_item.indices.astype(np.int32)]
+        )
+        self.indptr: NDArray[np.int64] = np.concatenate(
+            [train.indptr, by_item.indptr[1:].astype(np.int64) + len(train)]
+        )
+        self.degrees: NDArray[np.int64] = np.diff(self.indptr)
+        self._sparse: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+    def split(self, E: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of the users and the rows of the items."""
+        return E[: self.n_users], E[self.n_users :]
+
+    def __matmul__(self, E: Tensor) -> Tensor:
+        product: Tensor = _Product.apply(E, self)  # type: ignore[no-untyped-call]
+        return product
+
+    def product(self, E: Tensor) -> Tensor:
+        """A E without gradients."""
+        if E.device.type != "cpu":
+            return self.sparse_matrix(E.device, E.dtype) @ E
+        assert len(E) == self.n_nodes  # the kernels do not look
+        whole = _whole_registers(E)
+        out, natural = torch.empty_like(whole), Adjacency.natural(self.indptr, self.neighbours)
+        threads = torch.get_num_threads()
+        multiply(natural, self._adjacency, whole.numpy(), out.numpy(), threads)
+        return out[:, : E.shape[1]].contiguous()
+
+    def chebyshev_sum(
+        self, E: Tensor, coefficients: Sequence[float], other: Tensor | None = None
+    ) -> tuple[Tensor, list[float]]:
+        """sum_k c_k T_k(A) E, and each <T_k(A) E, other> if there is an `other`. No gradients."""
+        compute = self._chebyshev_cpu if E.device.type == "cpu" else self._chebyshev_torch
+        return compute(E.detach(), coefficients, other)
+
+    def _chebyshev_cpu(
+        self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
+    ) -> tuple[Tensor, list[float]]:
+        assert len(E) == self.n_nodes  # the kernels do not look
+        dim, threads = E.shape[1], torch.get_num_threads()
+        E = _whole_registers(E)
+        beside = None if other is None else _whole_registers(other.detach()).numpy()
+        out = torch.empty_like(E)
+        products = chebyshev_sum(
+            self._adjacency, E.numpy(), coefficients, beside, out.numpy(), threads
+        )
+        return out[:, :dim].contiguous(), [] if other is None else products
+
+    @cached_property
+    def _adjacency(self) -> Adjacency:
+        natural = Adjacency.natural(self.indptr, self.neighbours)
+        if self.n_nodes < NODES_TO_ORDER:
+            return natural
+        return natural.reordered(locality_order(natural, self.n_users))
+
+    def _chebyshev_torch(
+        self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
+    ) -> tuple[Tensor, list[float]]:
+        A = self.sparse_matrix(E.device, E.dtype)
+        previous, current = torch.zeros_like(E), E
+        out = coefficients[0] * E
+        products = [] if other is None else [torch.sum(E * other, dtype=torch.float64)]
+        for k, coefficient in enumerate(coefficients[1:]):
+            previous, current = current, (1 if k == 0 else 2) * (A @ current) - previous
+            out.add_(current, alpha=coefficient)
+            if other is not None:
+                products.append(torch.sum(current * other, dtype=torch.float64))
+        return out, torch.stack(products).tolist() if products else []
+
+    def sparse_matrix(self, device: torch.device, dtype: torch.dtype) -> Tensor:
+        """A itself, as torch stores it. (n_nodes, n_nodes)"""
+        if (device, dtype) not in self._sparse:
+            indptr, neighbours = torch.from_numpy(self.indptr), torch.from_numpy(self.neighbours)
+            root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))
+            values = 1 / (root[neighbours.long()] * root.repeat_interleave(indptr.diff()))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+                self._sparse[device, dtype] = torch.sparse_csr_tensor(
+                    indptr,
+                    neighbours.long(),
+                    values,
+                    (self.n_nodes, self.n_nodes),
+                    check_invariants=False,
+                ).to(device, dtype)
+        return self._sparse[device, dtype]
+
+
+def _whole_registers(table: Tensor) -> Tensor:
+    """The table, contiguous, with columns of zeros added where the kernels need them."""
+    padding = column_padding(table.shape[1], table.itemsize)
+    return F.pad(table, (0, padding)) if padding else table.contiguous()
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, E: Tensor, graph: BipartiteGraph) -> Tensor:
+        ctx.graph = graph
+        return graph.product(E.detach())
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.graph @ gradient, None

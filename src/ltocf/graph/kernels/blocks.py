@@ -1,0 +1,156 @@
+"""Chebyshev sums on the CPU: blocks of columns and ranges of rows shared out to threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltocf.graph.kernels.ordering import Adjacency
+from ltocf.graph.kernels.product import compile_product
+from ltocf.graph.kernels.recurrence import compile_kernels
+from ltocf.graph.kernels.vectors import REGISTER_BYTES
+
+# Of a row: narrower blocks read the neighbours more often, wider ones do not stay in cache.
+BLOCK_BYTES = 2 * REGISTER_BYTES
+WHOLE_BYTES = 4 * REGISTER_BYTES  # of a row, in a product alone, where nothing is copied
+RANGES = 64  # of rows: fixed, so that inner products do not depend on the number of threads
+SMALL = 1 << 18  # sums of fewer terms are not worth a thread
+
+Table = NDArray[np.floating[Any]]
+
+
+def column_padding(dim: int, itemsize: int) -> int:
+    """How many columns a table lacks to be made of whole registers."""
+    return -dim % (REGISTER_BYTES // itemsize)
+
+
+def chebyshev_sum(
+    adjacency: Adjacency,
+    E: Table,
+    coefficients: Sequence[float],
+    other: Table | None,
+    out: Table,
+    threads: int,
+) -> list[float]:
+    """out = sum_k c_k T_k(A) E; the inner products <T_k(A) E, other>, or zeros without another.
+
+    Tables are C-contiguous, of one dtype, and lack no column padding. Each row is summed by one
+    thread and the partial products are added in a fixed order: threads change only the time.
+    """
+    blocks = list(_blocks(E.shape[1], E.itemsize, BLOCK_BYTES))
+    if adjacency.indptr[-1] * E.shape[1] * len(coefficients) < SMALL:
+        threads = 1
+    teams = min(threads, len(blocks))
+    members = min(threads // teams, RANGES)
+    products = np.zeros((len(blocks), len(coefficients), RANGES))
+    job = _Job(adjacency, E, coefficients, E[:0] if other is None else other, out, products)
+    for width in {width for _, width in blocks}:
+        compile_kernels(E.dtype.name, width)  # here, and not in every thread at once
+    with ThreadPoolExecutor(teams * members) as pool:
+        runs = []
+        for team in range(teams):
+            shared = (list(enumerate(blocks))[team::teams], job.buffers(blocks), Barrier(members))
+            runs += [pool.submit(job.run, *shared, member, members) for member in range(members)]
+        for run in runs:
+            run.result()
+    totals: list[float] = products.sum(axis=(0, 2)).tolist()
+    return totals
+
+
+def multiply(natural: Adjacency, order: Adjacency, E: Table, out: Table, threads: int) -> None:
+    """out = A E, read and written in place; rows are processed in the order of the second."""
+    scale = (1 / _roots(natural)).astype(E.dtype)
+    bounds = _ranges(order, 1 if len(natural.neighbours) * E.shape[1] < SMALL else threads)
+    blocks = list(_blocks(E.shape[1], E.itemsize, WHOLE_BYTES))
+    kernels = [compile_product(E.dtype.name, width) for _, width in blocks]
+
+    def run(first: int, last: int) -> None:
+        for kernel, (column, _) in zip(kernels, blocks, strict=True):
+            kernel(first, last, order.order, scale, *natural[:2], column, E, out)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(run, bounds[:-1], bounds[1:]))
+
+
+def _blocks(dim: int, itemsize: int, block_bytes: int) -> Iterator[tuple[int, int]]:
+    """The first column and the width of each block."""
+    for column in range(0, dim, block_bytes // itemsize):
+        yield column, min(block_bytes // itemsize, dim - column)
+
+
+def _roots(adjacency: Adjacency) -> NDArray[np.float64]:
+    # Without neighbours a row counts as degree 1: S is invertible and A's row still zero.
+    return np.sqrt(np.maximum(np.diff(adjacency.indptr), 1))
+
+
+def _ranges(adjacency: Adjacency, n: int) -> NDArray[np.int64]:
+    """Bounds of n ranges of rows with about as many neighbours and rows each. (n + 1,)"""
+    work = adjacency.indptr + np.arange(len(adjacency.indptr))
+    return np.searchsorted(work, np.linspace(0, work[-1], n + 1))
+
+
+class _Job:
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        E: Table,
+        coefficients: Sequence[float],
+        other: Table,
+        out: Table,
+        products: NDArray[np.float64],
+    ) -> None:
+        self.adjacency, self.E, self.other, self.out = adjacency, E, other, out
+        self.coefficients, self.products = coefficients, products
+        self.root = _roots(adjacency).astype(E.dtype)
+        self.bounds = _ranges(adjacency, RANGES)
+
+    def buffers(self, blocks: Sequence[tuple[int, int]]) -> list[Table]:
+        """Flat tables for current, previous, total and beside, aligned to cache lines."""
+        n, dtype = len(self.E) * max(width for _, width in blocks), self.E.dtype
+        return [_aligned(size, dtype) for size in (n, n, n, n if len(self.other) else 0)]
+
+    def run(
+        self,
+        blocks: Sequence[tuple[int, tuple[int, int]]],
+        buffers: Sequence[Table],
+        barrier: Barrier,
+        member: int,
+        members: int,
+    ) -> None:
+        """Do this member's rows of its team's blocks."""
+        low, high = member * RANGES // members, (member + 1) * RANGES // members
+        rows, real = self.bounds[low : high + 1], self.E.dtype.type
+        indptr, neighbours, order = self.adjacency
+        for index, (column, width) in blocks:
+            kernels = compile_kernels(self.E.dtype.name, width)
+            current, previous, total, beside = (
+                flat[: len(self.E) * width].reshape(-1, width) for flat in buffers
+            )
+            for k, coefficient in enumerate(self.coefficients):
+                products = self.products[index, k, low:high]
+                weight = real(coefficient)
+                if k == 0:
+                    kernels.start(
+                        rows, order, self.root, self.E, self.other, column, weight, current,
+                        previous, total, beside, products,
+                    )  # fmt: skip
+                else:
+                    alpha, beta = (real(1), real(0)) if k == 1 else (real(2), real(1))
+                    kernels.step(
+                        rows, self.root, indptr, neighbours, alpha, beta, weight, current,
+                        previous, total, beside, products,
+                    )  # fmt: skip
+                    current, previous = previous, current
+                barrier.wait()
+            kernels.finish(rows, order, column, total, self.out)
+
+
+def _aligned(n: int, dtype: np.dtype[Any]) -> Table:
+    memory = np.empty(n * dtype.itemsize + REGISTER_BYTES, np.uint8)
+    start = -memory.ctypes.data % REGISTER_BYTES
+    return memory[start : start + n * dtype.itemsize].view(dtype)

@@ -1,0 +1,144 @@
+"""The leading singular vectors of the normalised interactions N, computed once for each data set.
+
+N[u, i] = 1 / sqrt(deg u * deg i) is the upper right block of the graph's A. Its squared singular
+values are the eigenvalues of the item graph P = N^T N and lie in [0, 1].
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from ltocf.data.sources.catalog import cache_root
+from ltocf.graph.bipartite import BipartiteGraph
+
+COLUMNS = 64  # of one product with the graph: its tables stay cached
+SPARE, DEGREE, ROUNDS = 64, 8, 12
+DENSE_SIDE = 700  # up to here LAPACK is as fast, and exact
+
+
+class SingularVectors(NamedTuple):
+    """N V = U diag(values); the largest value first."""
+
+    values: Tensor  # (rank,) in float64
+    items: Tensor  # V, (n_items, rank)
+
+    def users(self, graph: BipartiteGraph) -> Tensor:
+        """U, for values that are not zero. (n_users, rank)"""
+        return half_product(graph, self.items)[0] / self.values.float()
+
+
+def singular_vectors(
+    graph: BipartiteGraph, rank: int, *, tolerance: float = 1e-3, cache: Path | None = None
+) -> SingularVectors:
+    """The leading `rank` of them, or all where N has fewer. `tolerance` bounds |P v - s^2 v|.
+
+    Kept under `cache` (the user's cache directory), named by the fingerprint of the data and
+    the rank; a larger set that is there is cut to size. Memory while computing: three tables of
+    (n_items, rank + 64) floats.
+    """
+    smaller = min(graph.n_users, graph.n_items)
+    rank = min(rank, smaller)
+    if smaller <= max(DENSE_SIDE, 2 * rank):
+        return _dense(graph, rank)
+    directory = cache_root() / "spectra" if cache is None else cache
+    found = _load(directory, graph.interactions.fingerprint, rank)
+    if found is None:
+        found = _filtered_subspace(graph, rank, tolerance)
+        _save(directory / f"{graph.interactions.fingerprint}-{rank}.safetensors", found)
+    return SingularVectors(found.values[:rank], found.items[:, :rank].contiguous())
+
+
+def half_product(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor]:
+    """(N X, N^T N X) for X of (n_items, any), some columns at a time."""
+    users = torch.empty(graph.n_users, X.shape[1])
+    items = torch.empty(graph.n_items, X.shape[1])
+    for start in range(0, X.shape[1], COLUMNS):
+        part = X[:, start : start + COLUMNS]
+        columns = slice(start, start + part.shape[1])
+        # Users see only items and items only users, so two products stay in their own blocks.
+        once = graph @ torch.cat([torch.zeros(graph.n_users, part.shape[1]), part])
+        users[:, columns] = once[: graph.n_users]
+        items[:, columns] = (graph @ once)[graph.n_users :]
+    return users, items
+
+
+def _dense(graph: BipartiteGraph, rank: int) -> SingularVectors:
+    train = graph.interactions
+    N = torch.zeros(graph.n_users, graph.n_items, dtype=torch.float64)
+    degrees = train.user_degrees[train.users] * train.item_degrees[train.items]
+    N[train.users, train.items] = torch.from_numpy(degrees**-0.5)
+    _, values, items = torch.linalg.svd(N, full_matrices=False)
+    return SingularVectors(values[:rank], items[:rank].T.float().contiguous())
+
+
+def _filtered_subspace(graph: BipartiteGraph, rank: int, tolerance: float) -> SingularVectors:
+    """Subspace iteration on P with a Chebyshev polynomial that is small below the wanted values.
+
+    Each round damps [0, cut], cut being the smallest Ritz value of the round before, so that what
+    lies above it grows by a factor that is exponential in the degree (Zhou and Saad, 2007).
+    """
+    generator = torch.Generator().manual_seed(0)
+    columns = min(rank + SPARE, graph.n_users, graph.n_items)
+    X = torch.randn(graph.n_items, columns, generator=generator)
+    for _ in range(2):
+        X = half_product(graph, X)[1]
+    X, values, residual = _rayleigh_ritz(graph, X)
+    for _ in range(ROUNDS):
+        if residual[:rank].max() <= tolerance:
+            break
+        scale = 2 / float(values[-1])
+        previous, X = X, scale * half_product(graph, X)[1] - X
+        for _ in range(DEGREE - 1):
+            previous, X = X, 2 * (scale * half_product(graph, X)[1] - X) - previous
+        X, values, residual = _rayleigh_ritz(graph, X)
+    return SingularVectors(values[:rank].clamp(min=0).sqrt(), X[:, :rank].contiguous())
+
+
+def _rayleigh_ritz(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The best eigenvectors of P within the columns' span, their values and residual norms."""
+    X = torch.linalg.qr(X)[0]
+    image = half_product(graph, X)[1]
+    inner = (X.T @ image).double()
+    values, rotation = torch.linalg.eigh((inner + inner.T) / 2)
+    values, rotation = values.flip(0), rotation.flip(1).float()
+    X, image = X @ rotation, image @ rotation
+    return X, values, (image - X * values.float()).norm(dim=0)
+
+
+def _load(directory: Path, fingerprint: str, rank: int) -> SingularVectors | None:
+    for path in sorted(directory.glob(f"{fingerprint}-*.safetensors")):
+        if int(path.stem.rpartition("-")[2]) < rank:
+            continue
+        try:
+            tensors = load_file(path)
+            return SingularVectors(tensors["values"], tensors["items"])
+        except (OSError, SafetensorError, KeyError):
+            continue  # a damaged cache entry is as good as none
+    return None
+
+
+def _save(path: Path, vectors: SingularVectors) -> None:
+    """Best effort: a cache that cannot be written costs time, not the result."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        os.close(handle)
+        save_file(vectors._asdict(), name)
+        os.replace(name, path)
+    except OSError:
+        return
+
+
+def powers(degrees: np.ndarray[tuple[int], np.dtype[np.int64]], exponent: float) -> Tensor:
+    """degree^exponent, and 0 for what nobody has. (n,)"""
+    positive = np.maximum(degrees, 1).astype(np.float64) ** exponent
+    return torch.from_numpy(np.where(degrees > 0, positive, 0).astype(np.float32))

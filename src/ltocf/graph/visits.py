@@ -1,0 +1,72 @@
+"""Neighbourhoods by random walks: who is visited how often, and sums weighted by that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit, prange
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from ltocf.batches.draws import uniform
+from ltocf.graph.bipartite import BipartiteGraph
+
+
+def visits(graph: BipartiteGraph, walks: int, length: int, keep: int, seed: int) -> csr_array:
+    """Row r: the `keep` nodes that `walks` random walks of `length` steps from r visit most, each
+    with its share of their visits; r itself does not count. (n_nodes, n_nodes)"""
+    key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    nodes = np.zeros((graph.n_nodes, keep), dtype=np.int32)
+    counts = np.zeros((graph.n_nodes, keep), dtype=np.float32)
+    _count(graph.indptr, graph.neighbours, walks, length, key, nodes, counts)
+    totals = np.maximum(counts.sum(1, keepdims=True), 1)
+    shares: NDArray[np.float32] = (counts / totals).ravel()
+    indptr = np.arange(graph.n_nodes + 1) * keep
+    matrix = csr_array((shares, nodes.ravel(), indptr), shape=(graph.n_nodes,) * 2)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def weighted_sum(weights: csr_array, E: Tensor) -> Tensor:
+    """weights @ E, differentiable by E."""
+    product: Tensor = _Product.apply(E, weights)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, E: Tensor, weights: csr_array) -> Tensor:
+        ctx.weights = weights
+        return torch.from_numpy(weights @ E.detach().numpy())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return torch.from_numpy(ctx.weights.T @ gradient.numpy()), None
+
+
+@njit(cache=True, parallel=True)
+def _count(
+    indptr: Any, neighbours: Any, walks: Any, length: Any, key: Any, nodes: Any, counts: Any
+) -> None:
+    for start in prange(len(nodes)):
+        if indptr[start] == indptr[start + 1]:
+            continue
+        seen = np.empty(walks * length, np.int32)
+        for walk in range(walks):
+            node = np.int64(start)
+            for step in range(length):
+                degree = indptr[node + 1] - indptr[node]
+                drawn = uniform(key, start, walk * length + step, degree)
+                node = np.int64(neighbours[indptr[node] + drawn])
+                seen[walk * length + step] = node
+        seen.sort()
+        found = np.unique(seen)
+        times = np.searchsorted(seen, found, side="right") - np.searchsorted(seen, found)
+        times[found == start] = 0
+        order = np.argsort(-times, kind="mergesort")[: nodes.shape[1]]
+        for rank, chosen in enumerate(order):
+            nodes[start, rank], counts[start, rank] = found[chosen], times[chosen]

@@ -1,0 +1,61 @@
+"""The last step of a propagation, in which users look at what they touched last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from ltocf.graph.bipartite import BipartiteGraph
+
+
+class RecentAdjacency:
+    """`adjacency @ E` is A E but for the users' rows, whose entries are times `weights`.
+
+    The weights are (n_users, n_items), in the order of the graph's interactions. The matrix is not
+    symmetric, so the gradient takes its transpose. Both share the indices of A as torch stores it.
+    """
+
+    def __init__(self, graph: BipartiteGraph, weights: csr_array) -> None:
+        self.graph = graph
+        by_user = torch.from_numpy(weights.data)
+        by_item = by_user[torch.from_numpy(np.argsort(weights.indices, kind="stable"))]
+        ones = torch.ones_like(by_user)
+        self._factors = torch.cat([by_user, ones]), torch.cat([ones, by_item])
+        self._matrices: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
+
+    def matrices(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """The matrix and its transpose."""
+        if (device, dtype) not in self._matrices:
+            A = self.graph.sparse_matrix(device, dtype)
+            there, back = (
+                torch.sparse_csr_tensor(
+                    A.crow_indices(),
+                    A.col_indices(),
+                    A.values() * factors.to(device, dtype),
+                    A.shape,
+                    check_invariants=False,
+                )
+                for factors in self._factors
+            )
+            self._matrices[device, dtype] = there, back
+        return self._matrices[device, dtype]
+
+    def __matmul__(self, E: Tensor) -> Tensor:
+        product: Tensor = _Product.apply(E, *self.matrices(E.device, E.dtype))  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, E: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
+        ctx.matrices = transpose, matrix
+        return matrix @ E
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        product: Tensor = _Product.apply(gradient, *ctx.matrices)  # type: ignore[no-untyped-call]
+        return product, None, None

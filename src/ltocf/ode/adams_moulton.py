@@ -1,0 +1,53 @@
+"""Adams-Moulton of order four: implicit, with a history of three steps."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ltocf.errors import ConfigError
+from ltocf.ode.one_step import rk4
+
+STARTING_STEPS = 2  # made by RK4, until there is a history
+
+
+def adams_moulton_trajectory(x: Tensor, start: Tensor, grid: Tensor) -> Tensor:
+    """y on the grid, for y' = x y. (len(grid), len(x))
+
+    y_{n+1} = y_n + h (9 f_{n+1} + 19 f_n - 5 f_{n-1} + f_{n-2}) / 24 when the steps are equal: the
+    paper's equation. Learned times make unequal ones, with weights to match. Because f = x y, the
+    implicit equation is solved by a division.
+    """
+    steps, y = grid.diff(), [start]
+    z = steps[:, None] * x
+    for n in range(min(STARTING_STEPS, len(steps))):
+        y.append(y[n] * rk4(z[n]))
+    for n, (new, *old) in enumerate(_weights(steps), STARTING_STEPS):
+        implicit = new * z[n]
+        if implicit.max() > 0.95:
+            raise ConfigError(
+                f"adams_moulton has no stable step of {steps[n].item():.3g}; "
+                "raise steps or time_points"
+            )
+        explicit = old[0] * y[n] + old[1] * y[n - 1] + old[2] * y[n - 2]
+        y.append((y[n] + z[n] * explicit) / (1 - implicit))
+    return torch.stack(y)
+
+
+def _weights(steps: Tensor) -> Tensor:
+    """Those of f_{n+1}, f_n, f_{n-1}, f_{n-2} for each step but the first two. (len(steps) - 2, 4)
+
+    Integrals over the step of the cubic through those four, whose places are 1, 0, -a and -b in
+    units of the step; 9, 19, -5 and 1 over 24 when a = 1 and b = 2.
+    """
+    before, last, step = steps[:-2], steps[1:-1], steps[2:]
+    a, b = last / step, (before + last) / step
+    return torch.stack(
+        [
+            (1 / 4 + (a + b) / 3 + a * b / 2) / ((1 + a) * (1 + b)),
+            (1 / 12 + (a + b) / 6 + a * b / 2) / (a * b),
+            -(1 / 12 + b / 6) / (a * (1 + a) * (b - a)),
+            (1 / 12 + a / 6) / (b * (1 + b) * (b - a)),
+        ],
+        dim=1,
+    )

@@ -1,0 +1,111 @@
+"""Everybody's list in one file: in parts, so that an interrupted job goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from ltocf.data.interactions import Id
+from ltocf.errors import ConfigError, DataError
+from ltocf.files import replacing
+from ltocf.ranking.top_k import check_k
+from ltocf.recommend.recommender import Recommender
+
+PART_USERS = 8192
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class BulkReport:
+    output: str
+    users: int
+    rows: int
+    resumed: int  # users whose lists were there from an interrupted job
+
+
+def recommend_all(
+    recommender: Recommender,
+    output: Path,
+    k: int = 10,
+    *,
+    keep_seen: bool = False,
+    candidates: Iterable[Id] | None = None,
+    exclude: Iterable[Id] = (),
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> BulkReport:
+    """Write `recommend` of every user to a Parquet or CSV file, in the order of their rows.
+
+    Memory does not grow with the users: lists go to OUTPUT.parts first, and a job that is started
+    again after an interruption makes only the missing ones.
+    """
+    if output.suffix not in (".parquet", ".csv"):
+        raise ConfigError(f"unknown kind of file {output.name!r}; give .parquet or .csv")
+    check_k(k, recommender.fitted.seen.n_items)
+    if output.exists() and not overwrite:
+        raise DataError(f"{output}: already exists; choose another output or pass --overwrite")
+    allowed = None if candidates is None else list(candidates)
+    denied = list(exclude)
+    parts = output.with_name(f"{output.name}.parts")
+    _open_parts(parts, _manifest(recommender, [k, keep_seen, allowed, denied]), overwrite)
+    users = recommender.fitted.seen.user_ids.ids
+    resumed = 0
+    for number, start in enumerate(range(0, len(users), PART_USERS)):
+        path, some = parts / f"{number:06}.parquet", users.slice(start, PART_USERS).to_list()
+        if path.exists():
+            resumed += len(some)
+        else:
+            table = recommender.recommend(
+                some, k, keep_seen=keep_seen, candidates=allowed, exclude=denied, strict=True
+            )
+            with replacing(path) as temporary:
+                table.write_parquet(temporary)
+        progress(start + len(some), len(users))
+    rows = _join(parts, output)
+    shutil.rmtree(parts)
+    return BulkReport(str(output), len(users), rows, resumed)
+
+
+def _manifest(recommender: Recommender, options: list[object]) -> str:
+    """What the lists depend on: a part made from anything else must not be taken."""
+    digest = hashlib.sha256(recommender.model.graph.interactions.fingerprint.encode())
+    digest.update(recommender.fitted.seen.fingerprint.encode())
+    for name, tensor in sorted(recommender.model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return json.dumps({"model": digest.hexdigest(), "options": options, "users": PART_USERS})
+
+
+def _open_parts(parts: Path, manifest: str, overwrite: bool) -> None:
+    file = parts / MANIFEST
+    if file.is_file() and file.read_text(encoding="utf-8") == manifest:
+        return
+    if parts.exists():
+        if not (overwrite and file.is_file()):
+            raise DataError(
+                f"{parts}: holds an interrupted job of another run or with other options; "
+                "remove it or pass --overwrite"
+            )
+        shutil.rmtree(parts)
+    try:
+        parts.mkdir(parents=True)
+    except OSError as failure:
+        raise DataError(f"{parts}: cannot be written ({failure.strerror})") from None
+    with replacing(file) as temporary:
+        temporary.write_text(manifest, encoding="utf-8")
+
+
+def _join(parts: Path, output: Path) -> int:
+    whole = pl.scan_parquet(sorted(parts.glob("*.parquet")))
+    with replacing(output) as temporary:
+        if output.suffix == ".csv":
+            whole.sink_csv(temporary)
+        else:
+            whole.sink_parquet(temporary)
+    return int(whole.select(pl.len()).collect().item())

@@ -1,0 +1,86 @@
+"""Scoring as ONNX graphs, for programs without Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ltocf.errors import ConfigError
+from ltocf.models.embedding import DotScorer
+
+OPSET, IR_VERSION = 17, 8  # of 2022, so that older runtimes read them too
+
+
+def user_graph(scorer: DotScorer) -> bytes:
+    """users, int64 (n,) rows of the training data -> scores, float32 (n, n_items)."""
+    onnx = _onnx()
+    make = onnx.helper.make_node
+    nodes = [
+        make("Gather", ["user_vectors", "users"], ["vectors"]),
+        make("MatMul", ["vectors", "item_vectors"], ["scores"]),
+    ]
+    users = onnx.helper.make_tensor_value_info("users", onnx.TensorProto.INT64, ["n"])
+    tensors = {"user_vectors": scorer.users.cpu().numpy(), "item_vectors": _columns(scorer)}
+    return _serialise("score_users", nodes, users, tensors)
+
+
+def history_graph(scorer: DotScorer) -> bytes:
+    """histories, float32 (n, n_items) -> scores, float32 (n, n_items).
+
+    An entry is 0 for what one has not, and 1 / (1 + how many came later), or 1, for what he has.
+    """
+    assert scorer.history is not None, "only models that know new users have this graph"
+    onnx = _onnx()
+    make = onnx.helper.make_node
+    nodes = [
+        make("Sign", ["histories"], ["has"]),
+        make("ReduceSum", ["has", "axis"], ["degree"]),
+        make("Sqrt", ["degree"], ["root"]),
+        make("Pow", ["histories", "recency"], ["power"]),
+        make("Mul", ["has", "power"], ["weights"]),  # the power 0 of nothing is 1
+        make("ReduceSum", ["weights", "axis"], ["total"]),
+        make("Max", ["total", "least"], ["divisor"]),
+        make("Div", ["root", "divisor"], ["scale"]),  # degree / total / root of the degree
+        make("MatMul", ["weights", "history_vectors"], ["sum"]),
+        make("Mul", ["sum", "scale"], ["vectors"]),
+        make("MatMul", ["vectors", "item_vectors"], ["scores"]),
+    ]
+    width = len(scorer.items)
+    histories = onnx.helper.make_tensor_value_info(
+        "histories", onnx.TensorProto.FLOAT, ["n", width]
+    )
+    degrees = np.maximum(scorer.graph.interactions.item_degrees, 1)[:, None]
+    tensors = {
+        "axis": np.array([1], np.int64),
+        "recency": np.array([scorer.recency], np.float32),
+        "least": np.array([1e-30], np.float32),
+        "history_vectors": (scorer.history.cpu().numpy() / np.sqrt(degrees)).astype(np.float32),
+        "item_vectors": _columns(scorer),
+    }
+    return _serialise("score_histories", nodes, histories, tensors)
+
+
+def _columns(scorer: DotScorer) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(scorer.items.cpu().numpy().T)
+
+
+def _serialise(name: str, nodes: list[Any], given: Any, tensors: dict[str, Any]) -> bytes:
+    onnx = _onnx()
+    width = tensors["item_vectors"].shape[1]
+    scores = onnx.helper.make_tensor_value_info("scores", onnx.TensorProto.FLOAT, ["n", width])
+    constants = [onnx.numpy_helper.from_array(value, key) for key, value in tensors.items()]
+    graph = onnx.helper.make_graph(nodes, name, [given], [scores], constants)
+    opset = [onnx.helper.make_opsetid("", OPSET)]
+    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=IR_VERSION)
+    onnx.checker.check_model(model)
+    serialised: bytes = model.SerializeToString()
+    return serialised
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError:
+        raise ConfigError("the ONNX format needs onnx: pip install 'ltocf[onnx]'") from None
+    return onnx

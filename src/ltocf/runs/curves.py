@@ -1,0 +1,40 @@
+"""The history of a run as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ltocf.files import replacing
+from ltocf.runs.training import EpochRecord
+
+BLUE, ORANGE = "#2b6cb0", "#c05621"
+
+
+def draw_curves(records: Sequence[EpochRecord], path: Path) -> None:
+    """Loss, held-out Recall@20 and NDCG@20, and the learned times over the epochs."""
+    epochs = [record.epoch for record in records]
+    figure = Figure(figsize=(11, 3.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    loss, accuracy, times = figure.subplots(1, 3)
+    loss.plot(epochs, [record.loss for record in records], color=BLUE)
+    loss.set_title("training loss")
+    evaluated = [record for record in records if record.metrics]
+    for name, label, color in (("recall@20", "Recall@20", BLUE), ("ndcg@20", "NDCG@20", ORANGE)):
+        values = [record.metrics[name] for record in evaluated]
+        accuracy.plot([r.epoch for r in evaluated], values, ".-", color=color, label=label)
+    accuracy.set_title("held-out accuracy" if evaluated else "held-out accuracy (not measured)")
+    if evaluated:
+        accuracy.legend(frameon=False)
+    for path_of_one in zip(*(record.times for record in records), strict=True):
+        times.plot(epochs, path_of_one, color=BLUE)
+    times.set_title("times the ODE is read at" if any(r.times for r in records) else "no times")
+    for axes in (loss, accuracy, times):
+        axes.set_xlabel("epoch")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150, format="png")

@@ -1,0 +1,218 @@
+"""Search for good settings: a resumable Optuna study that prunes on validation recall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ltocf.config import RunConfig, make_config, to_toml
+from ltocf.data.dataset import Dataset
+from ltocf.errors import ConfigError
+from ltocf.ranking.metrics import evaluate
+from ltocf.files import replacing
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import MODELS, build_model, check_settings
+from ltocf.models.history import HistoryModel
+from ltocf.runs.pipeline import split_for
+from ltocf.runs.training import SELECT_BY, EpochRecord, fit
+
+if TYPE_CHECKING:
+    import optuna
+
+# key=low:high is a number in between, on a logarithmic scale where it spans a factor of 20;
+# whole if both ends are. key=a|b|c is one of these.
+TRAINED = ("learning_rate=0.001:0.03", "l2=1e-5:0.1", "negatives=1|8|32|64")
+SPACES = {
+    "ltocf": (*TRAINED, "end_time=2.0:6.0", "time_points=1:4"),
+    "lightgcn": (*TRAINED, "layers=1:5"),
+    "gfcf": ("ideal_weight=0.0:1.0", "rank=32:512"),
+    "bspm": ("ideal_weight=0.0:1.0", "rank=32:512", "end_time=0.5:4.0"),
+    "chebycf": ("rank=32:512",),
+    "ease": ("model.l2=1.0:2000.0",),
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one setting may be: one of `options`, or a number from `low` to `high`."""
+
+    key: str
+    options: tuple[Any, ...] = ()
+    low: float = 0
+    high: float = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Choice:
+        key, equals, values = text.partition("=")
+        if equals and "|" in values:
+            return cls(key, tuple(_number(value) for value in values.split("|")))
+        low, colon, high = values.partition(":")
+        bounds = _number(low), _number(high)
+        if (
+            not key
+            or not colon
+            or any(isinstance(b, str) for b in bounds)
+            or bounds[0] >= bounds[1]
+        ):
+            raise ConfigError(
+                f"cannot read {text!r}: expected key=low:high or key=a|b|c, "
+                "such as learning_rate=0.001:0.03 or layers=2|3|4"
+            )
+        return cls(key, (), *bounds)
+
+    def suggest(self, trial: optuna.Trial) -> Any:
+        if self.options:
+            return trial.suggest_categorical(self.key, self.options)
+        wide = self.low > 0 and self.high / self.low >= 20
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return trial.suggest_int(self.key, self.low, self.high, log=wide)
+        return trial.suggest_float(self.key, self.low, self.high, log=wide)
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@dataclass(frozen=True)
+class TuneReport:
+    best: RunConfig
+    found: dict[str, Any]  # of the best settings, those that were searched for
+    recall: float  # Recall@20 on validation
+    trials: int
+    pruned: int
+    resumed: int  # trials that the study had before
+
+
+def tune(
+    dataset: Dataset,
+    config: RunConfig,
+    output: Path,
+    *,
+    trials: int = 20,
+    space: Sequence[str] = (),
+    progress: Callable[[int, int, float | None], None] = lambda done, total, best: None,
+) -> TuneReport:
+    """Add `trials` to the study in OUTPUT/study.db, made if it is not there, and write the best
+    settings so far to OUTPUT/best.toml. The test pairs are never looked at.
+
+    `space` lists choices as key=low:high or key=a|b|c; SPACES holds those of the usual models.
+    """
+    choices = [Choice.parse(text) for text in space or _usual_space(config.model_name)]
+    first = _settings(config, {choice.key: (*choice.options, choice.low)[0] for choice in choices})
+    check_settings(first.model_name, first.model_options)
+    study = _open_study(output, config, choices)
+    resumed = len(study.trials)
+    split = split_for(_validating(config), dataset.split)
+    graph = BipartiteGraph(split.train)
+
+    def objective(trial: optuna.Trial) -> float:
+        settings = _settings(config, {choice.key: choice.suggest(trial) for choice in choices})
+        model = build_model(graph, settings.model_name, settings.model_options)
+        watch, seed = Reporter(trial), settings.seed
+        fit(model, settings.train, settings.loss, seed=seed, held_out=split.valid, progress=watch)
+        if isinstance(model, HistoryModel):
+            return evaluate(model.scorer(), split.valid, split.train)[SELECT_BY]
+        return watch.best
+
+    def after_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        best = _best(study)
+        if best is not None:
+            with replacing(output / "best.toml") as temporary:
+                temporary.write_text(to_toml(_settings(config, best.params)), encoding="utf-8")
+        progress(len(study.trials) - resumed, trials, None if best is None else best.value)
+
+    study.optimize(objective, n_trials=trials, callbacks=[after_trial])
+    states = [trial.state.name for trial in study.trials]
+    return TuneReport(
+        _settings(config, study.best_params),
+        study.best_params,
+        study.best_value,
+        len(states),
+        states.count("PRUNED"),
+        resumed,
+    )
+
+
+def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
+    try:
+        return study.best_trial
+    except ValueError:  # no trial has been completed
+        return None
+
+
+class Reporter:
+    """Tells the study each validation recall, and ends the trial if it is a hopeless one."""
+
+    def __init__(self, trial: optuna.Trial) -> None:
+        self.trial, self.best = trial, 0.0
+
+    def step(self, epoch: int, done: int, total: int, loss: float) -> None:
+        pass
+
+    def epoch(self, record: EpochRecord, best_epoch: int) -> None:
+        if not record.metrics:
+            return
+        self.best = max(self.best, record.metrics[SELECT_BY])
+        self.trial.report(record.metrics[SELECT_BY], record.epoch)
+        if self.trial.should_prune():
+            raise _optuna().TrialPruned
+
+
+def _open_study(output: Path, config: RunConfig, choices: Sequence[Choice]) -> optuna.Study:
+    """The study of these choices, in OUTPUT; one of other choices is refused."""
+    library = _optuna()
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise ConfigError(f"{output}: cannot be written ({failure.strerror})") from None
+    library.logging.set_verbosity(library.logging.WARNING)
+    study: optuna.Study = library.create_study(
+        storage=f"sqlite:///{output / 'study.db'}",
+        study_name="ltocf",
+        direction="maximize",
+        load_if_exists=True,
+        sampler=library.samplers.TPESampler(seed=config.seed),
+        pruner=library.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=2),
+    )
+    about = {"config": to_toml(config), "space": [repr(choice) for choice in choices]}
+    before = study.user_attrs
+    if before and before != about:
+        raise ConfigError(
+            f"{output}: holds a study of other settings or choices; give another output"
+        )
+    for key, value in about.items():
+        study.set_user_attr(key, value)
+    return study
+
+
+def _usual_space(model: str) -> Sequence[str]:
+    if model in SPACES:
+        return SPACES[model]
+    if model in MODELS and not issubclass(MODELS[model], HistoryModel):
+        return TRAINED
+    raise ConfigError(f"say what to search for {model!r}, such as --space key=low:high")
+
+
+def _settings(config: RunConfig, values: dict[str, Any]) -> RunConfig:
+    overrides = [f"{key}={value!r}" for key, value in values.items()]
+    return make_config(_validating(config).model_dump(exclude_none=True), overrides)
+
+
+def _validating(config: RunConfig) -> RunConfig:
+    train = config.train.model_copy(update={"protocol": "validation"})
+    return config.model_copy(update={"train": train})
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ConfigError("tuning needs optuna: pip install 'ltocf[tune]'") from None
+    return optuna

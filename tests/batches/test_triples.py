@@ -1,0 +1,65 @@
+import numba
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from scipy.stats import chisquare
+
+from ltocf.batches.triples import Batch, TripleBatches
+from tests.conftest import interactions_of
+
+DATA = interactions_of([(0, 0), (0, 2), (0, 5), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)], 4, 6)
+
+
+def draw(data=DATA, **changes) -> Batch:
+    options = {"batch_size": 3, "negatives": 2, "seed": 0, "epoch": 1} | changes
+    return Batch(*(torch.cat(parts) for parts in zip(*TripleBatches(data, **options), strict=True)))
+
+
+def test_an_epoch_visits_every_interaction_once():
+    batch = draw()
+    pairs = sorted(zip(batch.users.tolist(), batch.positives.tolist(), strict=True))
+    assert pairs == list(zip(DATA.users.tolist(), DATA.items.tolist(), strict=True))
+
+
+def test_the_number_of_batches_is_known_beforehand():
+    batches = TripleBatches(DATA, batch_size=3, negatives=1, seed=0, epoch=1)
+    assert len(batches) == len(list(batches)) == 3
+
+
+def test_negatives_are_uniform_over_what_the_user_has_not():
+    batch = draw(negatives=4000)
+    for user, negatives in zip(batch.users.tolist(), batch.negatives.numpy(), strict=True):
+        unseen = np.setdiff1d(np.arange(6), DATA.items_of(user))
+        counts = np.bincount(negatives, minlength=6)
+        assert counts.sum() == counts[unseen].sum()
+        assert chisquare(counts[unseen]).pvalue > 1e-4
+
+
+def test_users_scheme_draws_users_uniformly_and_then_their_items():
+    data = interactions_of([(0, 0)] + [(1, i) for i in range(999)], 3, 1000)
+    users = np.concatenate([draw(data, scheme="users", epoch=e).users for e in range(20)])
+    share = (users == 0).mean()
+    assert share == pytest.approx(0.5, abs=0.02)
+    assert not (users == 2).any()  # he has nothing
+
+
+def test_draws_do_not_depend_on_the_number_of_threads():
+    most = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        one = draw(negatives=16)
+    finally:
+        numba.set_num_threads(most)
+    assert_array_equal(one.negatives, draw(negatives=16).negatives)
+
+
+def test_seeds_and_epochs_differ_and_repeat():
+    assert torch.equal(draw().negatives, draw().negatives)
+    assert not torch.equal(draw().negatives, draw(epoch=2).negatives)
+    assert not torch.equal(draw().negatives, draw(seed=1).negatives)
+
+
+def test_a_user_who_has_everything_still_gets_negatives():
+    data = interactions_of([(0, 0), (0, 1)], 1, 2)
+    assert set(draw(data, negatives=50).negatives.flatten().tolist()) == {0, 1}

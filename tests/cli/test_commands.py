@@ -1,0 +1,160 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def run(hamlet, tmp_path_factory):
+    from ltocf.config import make_config
+    from ltocf.runs.pipeline import start_run, train_run
+
+    path = tmp_path_factory.mktemp("cli") / "run"
+    config = make_config({}, ["dim=8", "epochs=2", "negatives=4"])
+    train_run(start_run(config, path, dataset=hamlet))
+    return path
+
+
+def test_train_evaluate_and_recommend_end_to_end(ltocf, hamlet, tmp_path):
+    hamlet.save(tmp_path / "data")
+    output = tmp_path / "run"
+    code, out, err = ltocf("train", tmp_path / "data", "dim=8", "epochs=2", "-o", output, "--json")
+    assert code == 0
+    trained = json.loads(out)
+    assert "2/2" in err
+    code, out, _ = ltocf("evaluate", output, "--k", 20, "--json")
+    assert code == 0
+    assert json.loads(out)["recall@20"] == trained["metrics"]["recall@20"]
+    user = hamlet.split.train.user_ids.ids[0]
+    code, out, _ = ltocf("recommend", output, "--user", user, "-k", 3, "--json")
+    assert code == 0
+    found = json.loads(out)["recommendations"]
+    assert [row["rank"] for row in found] == [1, 2, 3]
+    seen = hamlet.split.train.item_ids[hamlet.split.train.items_of(0)]
+    assert not set(seen) & {row["item"] for row in found}
+
+
+def test_prepare_then_train_keeps_string_ids(ltocf, tmp_path):
+    rows = [f"ann{u},tea house {i},{u + i}" for u in range(8) for i in range(12) if (u + i) % 3]
+    log = tmp_path / "visits.csv"
+    log.write_text("\n".join(["user,item,time", *rows]))
+    code, out, _ = ltocf("prepare", log, "-o", tmp_path / "data")
+    assert code == 0
+    assert "8 users x 12 items" in out
+    code, _, _ = ltocf("train", tmp_path / "data", "epochs=1", "dim=4", "-o", tmp_path / "run")
+    assert code == 0
+    code, out, _ = ltocf("recommend", tmp_path / "run", "--user", "ann3", "-k", 2, "--json")
+    assert code == 0
+    assert json.loads(out)["recommendations"][0]["item"].startswith("tea house ")
+
+
+def test_auto_keeps_the_best_on_validation_and_says_why(ltocf, hamlet, tmp_path, monkeypatch):
+    candidates = (("popularity", {}), ("rp3beta", {}))
+    monkeypatch.setattr("ltocf.runs.automatic.CANDIDATES", candidates)
+    monkeypatch.setattr("ltocf.runs.automatic.BLEND_WEIGHTS", ())
+    hamlet.save(tmp_path / "data")
+    code, _, err = ltocf("train", tmp_path / "data", "--model", "auto", "-o", tmp_path / "run")
+    assert code == 0
+    assert "chosen: rp3beta, with the best recall@20 on validation" in err
+    assert 'name = "rp3beta"' in (tmp_path / "run" / "config.toml").read_text()
+
+
+def test_datasets_lists_the_published_sets(ltocf):
+    code, out, _ = ltocf("datasets")
+    assert code == 0
+    assert "gowalla" in out
+
+
+def test_text_output_shows_names_and_metrics(ltocf, run, hamlet):
+    code, out, _ = ltocf("evaluate", run)
+    assert code == 0
+    assert "recall" in out
+    code, out, _ = ltocf("recommend", run, "--user", hamlet.split.train.user_ids.ids[0])
+    assert code == 0
+    assert "name" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "nowhere"], "nowhere"),
+        (["train", "town", "--model", "nosuch"], "unknown model 'nosuch'; choose one of: ltocf"),
+        (["train", "town", "dimm=3"], "unknown key 'dimm' in the settings of model 'ltocf'"),
+        (["train", "town", "epochs=many"], "epochs = 'many'"),
+        (["train", "town", "gowalla"], "one data set at a time"),
+        (["train", "--resume"], "ltocf train --resume -o RUN"),
+        (["train", "--config", "none.toml"], "no config file 'none.toml'"),
+        (["prepare", "nowhere.csv", "-o", "data"], "nowhere.csv"),
+        (["evaluate", "nowhere"], "not a run of ours"),
+        (["recommend", "RUN", "--user", "nobody"], "unknown user 'nobody'"),
+        (["recommend", "RUN", "--user", "PERSON", "-k", "91"], "k=91 must lie between 1 and"),
+        (["recommend", "RUN", "--user", "PERSON", "-k", "0"], "k=0 must lie between 1 and"),
+        (["evaluate", "RUN", "--k", "91"], "k=91 must lie between 1 and"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(
+    ltocf, run, hamlet, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    person = hamlet.split.train.user_ids.ids[0]
+    stand_ins = {"RUN": str(run), "PERSON": person}
+    code, out, err = ltocf(*(stand_ins.get(word, word) for word in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_holds_a_run_is_refused(ltocf, run):
+    before = sorted(path.name for path in run.iterdir())
+    code, _, err = ltocf("train", "town", "-o", run)
+    assert code == 2
+    assert "--overwrite" in err
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_an_unwritable_output_is_one_clear_line(ltocf, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = ltocf("train", "town", "-o", tmp_path / "file" / "run")
+    assert code == 2
+    assert "cannot be written" in err
+
+
+def test_ctrl_c_says_how_to_resume(ltocf, hamlet, tmp_path, monkeypatch):
+    hamlet.save(tmp_path / "data")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ltocf.cli.output.LineProgress.epoch", interrupt)
+    code, _, err = ltocf("train", tmp_path / "data", "epochs=2", "dim=4", "-o", tmp_path / "run")
+    assert code == 130
+    assert f"ltocf train --resume -o {tmp_path / 'run'}" in err
+    monkeypatch.undo()
+
+
+def test_models_lists_every_model_with_its_settings(ltocf):
+    code, out, _ = ltocf("models", "--json")
+    assert code == 0
+    assert json.loads(out)["ltocf"]["solver"] == "rk4"
+
+
+def test_help_and_import_touch_nothing_heavy():
+    code = (
+        "import sys, ltocf, ltocf.cli\n"
+        "heavy = {'torch', 'numba', 'polars', 'scipy', 'matplotlib', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_demo_trains_compares_recommends_and_gives_reasons(ltocf, tmp_path, hamlet, monkeypatch):
+    monkeypatch.setattr("ltocf.runs.pipeline.load_dataset", lambda name: hamlet)
+    code, out, _ = ltocf("demo", "-o", tmp_path / "demo", "--epochs", 2)
+    assert code == 0
+    for text in ("popularity", "lightgcn", "For ", "because you went to", "curves.png"):
+        assert text in out
+    assert (tmp_path / "demo" / "ltocf" / "curves.png").is_file()

@@ -1,0 +1,53 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from ltocf.data.sources.catalog import PUBLISHED, load_dataset
+from ltocf.errors import DataError
+
+
+def test_a_folder_of_lightgcn_text_is_a_data_set(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "train.txt").write_text("0 0 1\n1 1 2\n2\n")
+    (folder / "test.txt").write_text("0 2\n1\n")
+    data = load_dataset(folder)
+    assert data.name == "mine"
+    assert data.counts == {"users": 3, "items": 3, "train": 4, "valid": 0, "test": 1}
+
+
+def test_a_test_item_that_train_does_not_know_is_an_error(tmp_path):
+    (tmp_path / "train.txt").write_text("0 0 1\n")
+    (tmp_path / "test.txt").write_text("0 7\n")
+    with pytest.raises(DataError, match="test item 7 is not in train"):
+        load_dataset(tmp_path)
+
+
+def test_a_prepared_directory_is_loaded_by_its_path(tmp_path):
+    load_dataset("town").save(tmp_path / "copy")
+    assert load_dataset(str(tmp_path / "copy")).counts == load_dataset("town").counts
+
+
+@pytest.mark.parametrize("name", ["gowala", "", "no/such/folder", "."])
+def test_an_unknown_name_lists_the_choices(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"choose one of: town, gowalla, yelp2018, amazon-book"):
+        load_dataset(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gowalla", "yelp2018"])
+def test_the_published_sets_have_the_published_counts(name):
+    roots = [Path(os.environ.get("LTOCF_DATA", "../shared/data")), Path("../shared/data")]
+    if not any((root / name / "train.txt").is_file() for root in roots):
+        pytest.skip("the published data is not here")
+    counts = load_dataset(name).counts
+    facts = PUBLISHED[name]
+    assert counts == {
+        "users": facts.users,
+        "items": facts.items,
+        "train": facts.train,
+        "valid": 0,
+        "test": facts.test,
+    }

@@ -1,0 +1,52 @@
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from ltocf.data.interactions import Interactions
+from ltocf.ranking.top_k import rank, top_k
+from tests.conftest import interactions_of
+
+
+def full_sort(scores: np.ndarray, k: int, seen: list[set[int]]) -> np.ndarray:
+    lists = np.full((len(scores), k), -1)
+    for row, values in enumerate(scores):
+        best = [i for i in np.argsort(-values, kind="stable") if i not in seen[row]][:k]
+        lists[row, : len(best)] = best
+    return lists
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 200), st.integers(1, 30))
+def test_top_k_is_a_full_sort_with_ties_to_the_lower_item(seed, n_users, n_items, k):
+    random = np.random.default_rng(seed)
+    scores = random.integers(0, 8, (n_users, n_items)).astype(np.float32)  # many ties
+    mask = random.random((n_users, n_items)) < 0.3
+    seen = interactions_of(list(zip(*np.nonzero(mask), strict=True)), n_users, n_items)
+    users = np.arange(n_users, dtype=np.int32)
+    ranked = rank(torch.from_numpy(scores.copy()), k, users, seen)
+    expected = full_sort(scores, k, [set(np.flatnonzero(row)) for row in mask])
+    assert_array_equal(ranked.items, expected)
+    found = np.take_along_axis(scores, np.maximum(expected, 0), 1)
+    assert_array_equal(ranked.scores, np.where(expected < 0, -np.inf, found))
+
+
+def test_tiles_give_the_same_lists_as_one_pass(monkeypatch):
+    scores = torch.rand(100, 37, generator=torch.Generator().manual_seed(0))
+    users = np.arange(100, dtype=np.int32)
+    whole = rank(scores.clone(), 5, users, None)
+    monkeypatch.setattr("ltocf.ranking.top_k.TILE_BYTES", 37 * 4 * 16)
+    tiled = top_k(lambda rows: scores[rows].clone(), users, 5, n_items=37)
+    assert_array_equal(tiled.items, whole.items)
+    assert_array_equal(tiled.scores, whole.scores)
+
+
+def test_seen_items_are_those_of_the_user_not_of_the_row():
+    seen: Interactions = interactions_of([(0, 0), (7, 2)], 8, 3)
+    ranked = rank(torch.tensor([[1.0, 2.0, 3.0]]), 1, np.array([7], np.int32), seen)
+    assert ranked.items.tolist() == [[1]]
+
+
+def test_no_users_give_no_lists():
+    ranked = top_k(lambda rows: torch.empty(0, 4), np.empty(0, np.int32), 3, n_items=4)
+    assert ranked.items.shape == (0, 3)

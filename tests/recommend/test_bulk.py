@@ -1,0 +1,105 @@
+"""Everybody's list in one file."""
+
+import json
+
+import polars as pl
+import pytest
+
+from ltocf.errors import ConfigError, DataError
+from ltocf.recommend import bulk
+from ltocf.recommend.bulk import recommend_all
+from ltocf.recommend.recommender import Recommender
+
+
+@pytest.fixture(scope="module")
+def town(hamlet) -> Recommender:
+    return Recommender("ltocf", epochs=1, dim=8, negatives=4).fit(hamlet)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(bulk, "PART_USERS", 50)
+
+
+def everybody(town: Recommender) -> list[str]:
+    return town.fitted.seen.user_ids.ids.to_list()
+
+
+def test_the_file_holds_what_recommend_answers(town, tmp_path):
+    seen = []
+    report = recommend_all(
+        town, tmp_path / "recs.parquet", 5, progress=lambda *done: seen.append(done)
+    )
+    assert pl.read_parquet(tmp_path / "recs.parquet").equals(town.recommend(everybody(town), 5))
+    assert (report.users, report.rows, report.resumed) == (120, 600, 0)
+    assert seen == [(50, 120), (100, 120), (120, 120)]
+    assert [path.name for path in tmp_path.iterdir()] == ["recs.parquet"]
+
+
+def test_a_csv_holds_the_same(town, tmp_path):
+    recommend_all(town, tmp_path / "recs.csv", 2, exclude=[], keep_seen=True)
+    read = pl.read_csv(tmp_path / "recs.csv")
+    assert (
+        read["item"].to_list()
+        == town.recommend(everybody(town), 2, keep_seen=True)["item"].to_list()
+    )
+
+
+def interrupt_after_first_part(town: Recommender, output, **options: object) -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        recommend_all(town, output, 5, progress=stop, **options)
+
+
+def test_an_interrupted_job_goes_on_where_it_stopped(town, tmp_path):
+    output = tmp_path / "recs.parquet"
+    interrupt_after_first_part(town, output)
+    assert not output.exists()
+    assert (tmp_path / "recs.parquet.parts" / "000000.parquet").exists()
+    report = recommend_all(town, output, 5)
+    assert report.resumed == 50
+    assert pl.read_parquet(output).equals(town.recommend(everybody(town), 5))
+
+
+def test_parts_of_other_options_or_another_model_are_not_taken(town, hamlet, tmp_path):
+    output = tmp_path / "recs.parquet"
+    interrupt_after_first_part(town, output, keep_seen=True)
+    with pytest.raises(DataError, match="interrupted job of another run or with other options"):
+        recommend_all(town, output, 5)
+    other = Recommender("ltocf", epochs=1, dim=8, negatives=4, seed=5).fit(hamlet)
+    with pytest.raises(DataError, match="interrupted job of another run"):
+        recommend_all(other, output, 5, keep_seen=True)
+    assert recommend_all(town, output, 5, overwrite=True).resumed == 0
+
+
+def test_an_old_file_is_not_replaced_unasked(town, tmp_path):
+    output = tmp_path / "recs.parquet"
+    output.write_text("precious")
+    with pytest.raises(DataError, match="already exists"):
+        recommend_all(town, output, 5)
+    assert output.read_text() == "precious"
+    recommend_all(town, output, 5, overwrite=True)
+    assert pl.read_parquet(output).height == 600
+
+
+def test_wrong_requests_write_nothing(town, tmp_path):
+    with pytest.raises(ConfigError, match=r"give .parquet or .csv"):
+        recommend_all(town, tmp_path / "recs.xlsx", 5)
+    with pytest.raises(ConfigError, match="k=91"):
+        recommend_all(town, tmp_path / "recs.parquet", 91)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_line_writes_everybodys_list(town, ltocf, tmp_path):
+    town.save(run := tmp_path / "run")
+    output = tmp_path / "recs.parquet"
+    code, out, _ = ltocf("recommend", run, "--all-users", "-o", output, "-k", 3, "--json")
+    assert code == 0
+    assert json.loads(out)["rows"] == 360
+    assert pl.read_parquet(output).height == 360
+    code, out, err = ltocf("recommend", run, "--all-users")
+    assert (code, err) == (2, "error: --all-users and --output FILE go together\n")
+    code, out, _ = ltocf("recommend", run, "--all-users", "-o", output, "--overwrite")
+    assert "1,200 rows for 120 users" in out

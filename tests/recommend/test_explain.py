@@ -1,0 +1,137 @@
+"""The terms of a score sum to it, exactly, for everybody and every model that is such a sum."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from ltocf.data.dataset import Dataset
+from ltocf.errors import ConfigError, DataError
+from ltocf.filters.chebyshev import evaluate
+from ltocf.models import MODELS
+from ltocf.recommend.recommender import Recommender
+
+SUMS = {
+    "ltocf",
+    "lightgcn",
+    "popularity",
+    "gfcf",
+    "bspm",
+    "chebycf",
+    "turbocf",
+    "ease",
+    "sparse_ease",
+}
+SUMS |= {"rp3beta", "itemknn", "blend"}
+
+
+def fit(name: str, hamlet: Dataset, **settings: object) -> Recommender:
+    fields = MODELS[name].Config.model_fields
+    small = {key: 8 for key in ("dim", "rank") if key in fields}
+    return Recommender(name, epochs=2, negatives=4, **small, **settings).fit(hamlet)
+
+
+@pytest.fixture(scope="module")
+def town(hamlet) -> Recommender:
+    return fit("ltocf", hamlet)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_terms_sum_to_the_score_or_the_model_says_that_it_is_no_sum(name, hamlet):
+    recommender = fit(name, hamlet)
+    best = recommender.recommend(hamlet.split.train.user_ids.ids.head(3).to_list(), 3)
+    for row in best.iter_rows(named=True):
+        if name not in SUMS:
+            with pytest.raises(ConfigError, match="no exact reasons; use ltocf"):
+                recommender.explain(row["user"], row["item"])
+            continue
+        why = recommender.explain(row["user"], row["item"])
+        total = why.own + why.because["contribution"].sum()
+        assert why.score == pytest.approx(total, abs=1e-12)
+        assert total == pytest.approx(row["score"], rel=1e-5, abs=1e-5)
+        user = hamlet.split.train.user_ids.find([row["user"]])[0]
+        has = hamlet.split.train.item_ids[hamlet.split.train.items_of(user)]
+        assert sorted(why.because["item"]) == sorted(has)
+
+
+@pytest.mark.parametrize("name", ["ltocf", "lightgcn"])
+@pytest.mark.parametrize("normalise", [True, "training"])
+def test_cosine_scores_split_exactly_too(name, normalise, hamlet):
+    recommender = fit(name, hamlet, normalise=normalise)
+    row = recommender.recommend(hamlet.split.train.user_ids.ids[5], 1).to_dicts()[0]
+    why = recommender.explain(row["user"], row["item"])
+    assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], abs=1e-5)
+
+
+def test_a_blend_of_a_trained_model_and_a_closed_form_splits_exactly(hamlet):
+    parts = [
+        {"model": "ltocf", "weight": 1.0, "options": {"dim": 8}},
+        {"model": "ease", "weight": 0.5},
+    ]
+    recommender = Recommender("blend", epochs=1, parts=parts).fit(hamlet)
+    row = recommender.recommend(hamlet.split.train.user_ids.ids[5], 1).to_dicts()[0]
+    why = recommender.explain(row["user"], row["item"])
+    assert why.own != 0
+    assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], rel=1e-5)
+
+
+def test_the_own_part_is_the_response_at_zero_times_the_users_vector(town, hamlet):
+    user, item = hamlet.split.train.user_ids.ids[7], hamlet.split.train.item_ids.ids[11]
+    model = town.model
+    h0 = float(evaluate(model.coefficients().detach(), torch.zeros(1, dtype=torch.float64)))
+    expected = h0 * float(model.weight[7].detach() @ town.scorer.items[11])
+    assert town.explain(user, item).own == pytest.approx(expected, rel=1e-4, abs=1e-7)
+
+
+def test_popularity_has_no_reason_in_anybodys_history(hamlet):
+    recommender = fit("popularity", hamlet)
+    item = hamlet.split.train.item_ids.ids[0]
+    why = recommender.explain(hamlet.split.train.user_ids.ids[0], item)
+    assert why.own == hamlet.split.train.item_degrees[0]
+    assert why.because["contribution"].abs().max() == 0
+    assert "nothing in the history" in why.sentence()
+
+
+@pytest.mark.parametrize("name", sorted(SUMS - {"popularity"}))
+def test_reasons_for_somebody_new_sum_to_his_score(name, hamlet):
+    recommender = fit(name, hamlet)
+    history = hamlet.split.train.item_ids.ids.sample(6, seed=1).to_list()
+    row = recommender.recommend_new(history, 1).to_dicts()[0]
+    why = recommender.explain_new([*history, history[0]], row["item"])
+    assert why.user is None
+    assert why.own == pytest.approx(0, abs=1e-6)
+    assert why.because["contribution"].sum() == pytest.approx(row["score"], rel=1e-5, abs=1e-5)
+
+
+def test_reasons_are_named_with_the_largest_first(town, hamlet):
+    why = town.explain(hamlet.split.train.user_ids.ids[3], hamlet.split.train.item_ids.ids[2])
+    assert why.because["contribution"].is_sorted(descending=True)
+    names = why.because["name"].head(3).to_list()
+    assert why.sentence() == f"because you went to {names[0]}, {names[1]} and {names[2]}"
+    assert why.sentence(1) == f"because you went to {names[0]}"
+
+
+def test_the_reason_in_two_communities_is_ones_own_community():
+    pairs = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(5) for i in range(5) if u != i]
+    log = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
+    both = pl.DataFrame({"user": ["mixed"] * 3, "item": ["ia0", "ia1", "ib0"]})
+    recommender = Recommender("ltocf", dim=8, epochs=30, negatives=4).fit(pl.concat([log, both]))
+    why = recommender.explain("mixed", "ia3")
+    assert why.because["item"].to_list()[2] == "ib0"
+
+
+def test_unknown_ids_are_named(town, hamlet):
+    item = hamlet.split.train.item_ids.ids[0]
+    with pytest.raises(DataError, match="unknown user 'nobody'"):
+        town.explain("nobody", item)
+    with pytest.raises(DataError, match="unknown item 'nothing'"):
+        town.explain(hamlet.split.train.user_ids.ids[0], "nothing")
+
+
+def test_a_user_without_history_has_only_his_own_part():
+    from scipy.sparse import csr_array
+
+    matrix = csr_array(np.array([[1, 1, 0], [1, 0, 1], [0, 0, 0]]))
+    why = Recommender("ltocf", epochs=1, dim=4).fit(matrix).explain(2, 0)
+    assert why.because.is_empty()
+    assert why.score == why.own

@@ -1,0 +1,145 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from ltocf.runs.run import Run
+from ltocf.config import make_config
+from ltocf.errors import CheckpointError
+from ltocf.runs.pipeline import start_run, train_run
+
+SETTINGS = ["dim=8", "epochs=2", "negatives=4", "time_every=1"]
+
+
+@pytest.fixture(scope="module")
+def trained(hamlet, tmp_path_factory):
+    run = start_run(make_config({}, SETTINGS), tmp_path_factory.mktemp("r") / "run", dataset=hamlet)
+    train_run(run)
+    return run
+
+
+@pytest.fixture
+def copy(trained, tmp_path):
+    import shutil
+
+    return shutil.copytree(trained.path, tmp_path / "copy")
+
+
+def test_a_loaded_run_scores_and_names_as_the_saved_one(trained):
+    again = Run.open(trained.path)
+    users = np.arange(5, dtype=np.int32)
+    assert torch.equal(again.load().scorer()(users), trained.load().scorer()(users))
+    assert again.dataset.split.train.user_ids == trained.dataset.split.train.user_ids
+    assert again.config == trained.config
+
+
+def test_learned_times_survive(trained):
+    times = Run.open(trained.path).load().extracted_times()
+    assert times != [1.0, 2.0, 3.0]
+    assert times == trained.history()[-1].times or times == trained.history()[0].times
+
+
+def test_a_run_holds_all_that_is_needed_to_repeat_it(trained):
+    names = {path.name for path in trained.path.iterdir()}
+    assert names == {
+        "config.toml", "data", "weights.safetensors", "history.jsonl", "metrics.json", "curves.png"
+    }  # fmt: skip
+    assert trained.config.versions.keys() >= {"ltocf", "python", "torch", "numpy"}
+    assert len(trained.history()) == 2
+
+
+def test_a_finished_run_is_not_resumed(trained):
+    with pytest.raises(CheckpointError, match="already finished"):
+        train_run(trained)
+
+
+def test_an_interrupted_run_resumes_from_its_files_to_the_same_end(trained, hamlet, tmp_path):
+    run = start_run(make_config({}, SETTINGS), tmp_path / "run", dataset=hamlet)
+
+    class Interrupt:
+        def step(self, *_):
+            pass
+
+        def epoch(self, record, best_epoch):
+            if record.epoch == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_run(run, Interrupt())
+    assert train_run(Run.open(run.path)) == trained.metrics()
+    weights = [Run.open(path).load().weight for path in (run.path, trained.path)]
+    assert torch.equal(*weights)
+    assert not (run.path / "state.safetensors").exists()
+
+
+def test_a_foreign_directory_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="not a run of ours"):
+        Run.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("weights.safetensors", b"rubbish", "damaged run: weights.safetensors cannot be read"),
+        ("config.toml", b"[train]\nepoch = 3", "damaged run: unknown key 'epoch'"),
+        ("history.jsonl", b"{}\n", "history.jsonl is not a history of ours"),
+        ("data/train.parquet", b"PAR1", "damaged run: .*train.parquet cannot be read"),
+        ("data/dataset.json", b"{}", "damaged run"),
+    ],
+)
+def test_a_damaged_file_is_named(copy, name, content, message):
+    (copy / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match=message):
+        run = Run.open(copy)
+        run.load()
+        run.history()
+
+
+def test_weights_of_another_model_are_refused(copy):
+    text = (copy / "config.toml").read_text()
+    (copy / "config.toml").write_text(text.replace("dim = 8", "dim = 9"))
+    with pytest.raises(CheckpointError, match="is of another model"):
+        Run.open(copy).load()
+
+
+def test_a_run_without_weights_says_to_resume(hamlet, tmp_path):
+    run = start_run(make_config({}, SETTINGS), tmp_path / "run", dataset=hamlet)
+    with pytest.raises(CheckpointError, match="continue with --resume"):
+        run.load()
+    with pytest.raises(CheckpointError, match="training has not ended"):
+        run.metrics()
+
+
+def test_an_existing_run_is_in_the_way_unless_overwritten(copy, hamlet):
+    config = make_config({}, SETTINGS)
+    with pytest.raises(CheckpointError, match="--overwrite"):
+        start_run(config, copy, dataset=hamlet)
+    start_run(config, copy, dataset=hamlet, overwrite=True)
+    assert not (copy / "weights.safetensors").exists()
+
+
+def test_a_wrong_setting_leaves_nothing_behind(hamlet, tmp_path):
+    with pytest.raises(Exception, match="unknown model 'nosuch'; choose one of: ltocf"):
+        start_run(make_config({}, ["model=nosuch"]), tmp_path / "run", dataset=hamlet)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_one_clear_line_and_leaves_the_old_file(copy, monkeypatch):
+    run = Run.open(copy)
+    model = run.load()
+    before = (copy / "weights.safetensors").read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ltocf.runs.run.save_file", full)
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        run.save_weights(model)
+    assert (copy / "weights.safetensors").read_bytes() == before
+    assert not [path for path in copy.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_metrics_are_plain_json(trained):
+    metrics = json.loads((trained.path / "metrics.json").read_text())
+    assert 0 < metrics["recall@20"] <= 1

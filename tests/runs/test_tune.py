@@ -1,0 +1,90 @@
+"""The search for settings."""
+
+import json
+import tomllib
+
+import pytest
+
+from ltocf.config import make_config, read_config
+from ltocf.errors import ConfigError
+from ltocf.runs.tune import SPACES, Choice, tune
+
+QUICK = ["dim=4", "epochs=3", "negatives=2", "model=lightgcn"]
+SPACE = ["learning_rate=0.001:0.05", "layers=1|2"]
+
+
+def test_a_study_finds_settings_and_can_be_continued(hamlet, tmp_path):
+    config, seen = make_config({}, QUICK), []
+    first = tune(
+        hamlet, config, tmp_path, trials=2, space=SPACE, progress=lambda *told: seen.append(told)
+    )
+    assert (first.trials, first.resumed) == (2, 0)
+    assert seen[-1] == (2, 2, first.recall)
+    second = tune(hamlet, config, tmp_path, trials=3, space=SPACE)
+    assert (second.trials, second.resumed) == (5, 2)
+    assert second.recall >= first.recall
+    assert set(second.found) == {"learning_rate", "layers"}
+    best = read_config(tmp_path / "best.toml")
+    assert best.train.learning_rate == second.found["learning_rate"]
+    assert best.model["layers"] == second.found["layers"]
+    assert best.model["dim"] == 4
+
+
+def test_hopeless_trials_are_pruned(hamlet, tmp_path):
+    # A tiny learning rate never leaves the start.
+    config = make_config({}, ["dim=8", "epochs=8", "negatives=4", "model=mf", "patience=8"])
+    report = tune(hamlet, config, tmp_path, trials=12, space=["learning_rate=1e-7|1e-6|0.05|0.1"])
+    assert report.pruned > 0
+    assert report.best.train.learning_rate in (0.05, 0.1)
+
+
+def test_a_closed_form_is_tuned_by_its_validation_recall(hamlet, tmp_path):
+    config = make_config({}, ["model=gfcf"])
+    report = tune(hamlet, config, tmp_path, trials=2, space=["rank=2:16", "ideal_weight=0.0:1.0"])
+    assert 0 < report.recall < 1
+    assert 2 <= report.best.model["rank"] <= 16
+
+
+def test_a_study_of_other_choices_is_not_mixed_in(hamlet, tmp_path):
+    config = make_config({}, ["model=gfcf"])
+    tune(hamlet, config, tmp_path, trials=1, space=["rank=2:8"])
+    with pytest.raises(ConfigError, match="study of other settings or choices"):
+        tune(hamlet, config, tmp_path, trials=1, space=["rank=2:9"])
+
+
+@pytest.mark.parametrize("text", ["rank", "rank=", "rank=5", "rank=5:2", "rank=a:b", "=1:2"])
+def test_a_choice_that_is_none_is_refused(text):
+    with pytest.raises(ConfigError, match=r"expected key=low:high or key=a\|b\|c"):
+        Choice.parse(text)
+
+
+def test_wrong_settings_are_refused_before_a_study_is_made(hamlet, tmp_path):
+    config = make_config({}, ["model=gfcf"])
+    with pytest.raises(ConfigError, match="unknown key 'ranks'"):
+        tune(hamlet, config, tmp_path / "out", space=["ranks=1:2"])
+    with pytest.raises(ConfigError, match="say what to search for 'popularity'"):
+        tune(hamlet, make_config({}, ["model=popularity"]), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("model", SPACES)
+def test_the_usual_choices_are_settings_of_their_models(model):
+    for text in SPACES[model]:
+        choice = Choice.parse(text)
+        value = (*choice.options, choice.low)[0]
+        make_config({"model": {"name": model}}, [f"{choice.key}={value}"])
+
+
+def test_the_command_line_tunes(hamlet, ltocf, tmp_path):
+    hamlet.save(tmp_path / "data")
+    arguments = (
+        "tune", tmp_path / "data", "--model", "mf", "dim=4", "epochs=1", "--trials", 1, "-o",
+        tmp_path / "out",
+    )  # fmt: skip
+    code, out, err = ltocf(*arguments, "--json")
+    assert code == 0, err
+    assert json.loads(out)["trials"] == 1
+    code, out, _ = ltocf(*arguments)
+    assert "best of 2 trials" in out
+    assert tomllib.loads((tmp_path / "out" / "best.toml").read_text())["model"]["name"] == "mf"
+    assert ltocf("tune", tmp_path / "no data")[0] == 2

@@ -1,0 +1,179 @@
+"""A run grows by a log: old ids keep their rows, new ones get sensible answers."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from ltocf.runs.run import Run
+from ltocf.data.interactions import Interactions
+from ltocf.errors import CheckpointError, DataError
+from ltocf.models import MODELS
+from ltocf.recommend.recommender import Recommender
+from ltocf.runs.update import Added, enlarge, grow, update_run
+
+PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]
+LOG = pl.DataFrame(PAIRS, schema=["user", "item"], orient="row")
+# A newcomer of each community, who brings an item that the others do not know yet.
+NEWS = pl.DataFrame(
+    {
+        "user": ["new a"] * 4 + ["new b"] * 3 + ["ua0", "ua0"],
+        "item": ["ia0", "ia1", "ia2", "fresh a", "ib3", "ib4", "ib5", "fresh a", "ia1"],
+    }
+)
+
+
+def save(path, name="ltocf", **settings):
+    fields = MODELS[name].Config.model_fields
+    small = {key: 4 for key in ("dim", "rank") if key in fields}
+    fitted = Recommender(name, epochs=30, negatives=4, learning_rate=0.05, **small, **settings)
+    fitted.fit(LOG).save(path)
+    return Run.open(path)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("update") / "run")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_takes_new_users_and_items(name, tmp_path):
+    run = save(tmp_path / "run", name)
+    updated, added = update_run(run, NEWS, tmp_path / "bigger", epochs=10)
+    assert added == Added(interactions=8, repeated=1, users=2, items=1)
+    recommender = Recommender.load(updated.path)
+    found = recommender.recommend(["new a", "new b"], 3)
+    assert found["user"].value_counts()["count"].to_list() == [3, 3]
+    if name not in ("popularity", "random", "neumf"):  # its layers take longer to learn a new user
+        theirs = found.filter(pl.col("user") == "new b")["item"].to_list()
+        assert sorted(theirs) == ["ib0", "ib1", "ib2"]
+
+
+def test_old_ids_keep_their_rows(run, tmp_path):
+    updated, _ = update_run(run, NEWS, tmp_path / "bigger", epochs=0)
+    old, new = run.dataset.split.train, Run.open(updated.path).dataset.split.train
+    assert new.user_ids.ids.to_list()[:12] == old.user_ids.ids.to_list()
+    assert new.item_ids.ids.to_list()[:12] == old.item_ids.ids.to_list()
+    assert new.user_ids.ids.to_list()[12:] == ["new a", "new b"]
+    before, after = run.load().weight, updated.load().weight
+    assert torch.equal(after[:12], before[:12])
+    assert torch.equal(after[14:26], before[12:])
+    assert not after[12:14].any()
+    assert not after[26:].any()
+
+
+def test_a_run_is_replaced_in_its_place_unless_told_otherwise(tmp_path):
+    run = save(tmp_path / "run")
+    update_run(run, NEWS, epochs=1)
+    assert Run.open(tmp_path / "run").dataset.counts["users"] == 14
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_another_run_is_not_overwritten_unasked(run, tmp_path):
+    save(tmp_path / "other")
+    with pytest.raises(CheckpointError, match="already exists"):
+        update_run(run, NEWS, tmp_path / "other", epochs=0)
+    update_run(run, NEWS, tmp_path / "other", epochs=0, overwrite=True)
+
+
+def test_a_log_that_adds_nothing_is_refused_and_nothing_is_written(run, tmp_path):
+    with pytest.raises(DataError, match="adds nothing: the run already has all of its 5 inter"):
+        update_run(run, LOG.head(5), tmp_path / "bigger")
+    assert not list(tmp_path.iterdir())
+
+
+def test_updates_can_follow_each_other(run, tmp_path):
+    update_run(run, NEWS, tmp_path / "a", epochs=1)
+    more = pl.DataFrame({"user": ["third"], "item": ["fresh a"]})
+    updated, _ = update_run(Run.open(tmp_path / "a"), more, tmp_path / "b", epochs=1)
+    assert Recommender.load(updated.path).recommend("third", 2).height == 2
+    assert [entry["users"] for entry in updated.dataset.origin["updates"]] == [2, 1]
+
+
+def test_integer_ids_meet_text_ids(tmp_path):
+    log = pl.DataFrame({"user": [1, 1, 2], "item": [10, 20, 10]})
+    Recommender("popularity").fit(log).save(tmp_path / "run")
+    news = pl.DataFrame({"user": ["2", "guest"], "item": ["20", "10"]})
+    updated, added = update_run(Run.open(tmp_path / "run"), news)
+    assert added == Added(interactions=2, repeated=0, users=1, items=0)
+    assert updated.dataset.split.train.user_ids.ids.to_list() == ["1", "2", "guest"]
+    assert Recommender.load(tmp_path / "run").recommend(1, 1, keep_seen=True).height == 1
+
+
+def test_what_becomes_known_leaves_the_test_set(hamlet):
+    split = hamlet.split
+    taken = split.test.select(np.arange(len(split.test)) < 10)
+    bigger, added = enlarge(hamlet, taken)
+    assert added.interactions == 10
+    assert len(bigger.split.test) == len(split.test) - 10
+    assert len(bigger.split.train) == len(split.train) + 10
+
+
+def test_new_items_have_empty_display_columns(hamlet):
+    log = Interactions.build(np.array([0]), np.array([0]), 1, 1)
+    bigger, _ = enlarge(hamlet, log)
+    assert bigger.item_names.height == hamlet.item_names.height + 1
+    assert bigger.item_names["name"][-1] is None
+
+
+def test_a_table_of_items_names_the_new_ones_and_the_old_keep_theirs(run, tmp_path):
+    pl.DataFrame({"item": ["fresh a", "ia0"], "name": ["Fresh!", "First"]}).write_csv(
+        tmp_path / "names.csv"
+    )
+    first, _ = update_run(run, NEWS, tmp_path / "a", epochs=0, names=tmp_path / "names.csv")
+    recommender = Recommender.load(first.path)
+    found = recommender.recommend("ub0", 12, candidates=["fresh a", "ia0", "ia1"]).sort("item")
+    assert found["name"].to_list() == ["Fresh!", "First", None]
+    more = pl.DataFrame({"user": ["third"], "item": ["fresh b"]})
+    pl.DataFrame({"item": ["fresh b", "ia0"], "name": ["Newer", ""], "kind": ["x", "y"]}).write_csv(
+        tmp_path / "more.csv"
+    )
+    second, _ = update_run(first, more, tmp_path / "b", epochs=0, names=tmp_path / "more.csv")
+    names = dict(
+        zip(second.dataset.split.train.item_ids.ids, second.dataset.item_names["name"], strict=True)
+    )
+    assert (names["fresh a"], names["fresh b"], names["ia1"]) == ("Fresh!", "Newer", None)
+    assert second.dataset.item_names["kind"].drop_nulls().to_list() == ["y", "x"]
+
+
+def test_tensors_grow_along_every_axis_that_counts_users_or_items():
+    def graph(n_users: int, n_items: int):
+        from ltocf.graph.bipartite import BipartiteGraph
+
+        return BipartiteGraph(Interactions.build(np.array([0]), np.array([0]), n_users, n_items))
+
+    old = {
+        "table": torch.arange(10.0).reshape(5, 2),
+        "square": torch.ones(3, 3),
+        "scalar": torch.tensor(7.0),
+    }
+    new = {"table": torch.empty(8, 2), "square": torch.empty(4, 4), "scalar": torch.empty(())}
+    grown = grow(old, new, graph(2, 3), graph(4, 4))
+    assert grown["table"][:, 0].tolist() == [0, 2, 0, 0, 4, 6, 8, 0]
+    assert grown["square"].sum() == 9
+    assert grown["square"][3].sum() == 0
+    assert grown["scalar"] == 7
+
+
+def test_without_a_test_set_there_are_no_metrics(run, tmp_path):
+    updated, _ = update_run(run, NEWS, tmp_path / "bigger", epochs=0)
+    assert updated.metrics() == {}
+
+
+def test_the_command_line_updates(ltocf, run, tmp_path):
+    NEWS.rename({"user": "who", "item": "what"}).write_csv(tmp_path / "news.csv")
+    output = tmp_path / "bigger"
+    arguments = (
+        "update", run.path, tmp_path / "news.csv", "-o", output, "--user", "who", "--item", "what",
+        "--epochs", 1,
+    )  # fmt: skip
+    code, out, err = ltocf(*arguments, "--json")
+    assert code == 0, err
+    assert json.loads(out)["added"] == {"interactions": 8, "repeated": 1, "users": 2, "items": 1}
+    code, out, err = ltocf("update", output, *arguments[2:3], *arguments[5:9])
+    assert (code, out) == (2, "")
+    assert err == "error: the log adds nothing: the run already has all of its 9 interactions\n"
+    assert ltocf("update", output, tmp_path / "none.csv")[0] == 2
+    assert ltocf("update", tmp_path / "no run", tmp_path / "news.csv")[0] == 2
