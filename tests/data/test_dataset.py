@@ -158,3 +158,27 @@ def test_a_full_disk_leaves_nothing_behind(town, saved, monkeypatch):
             town.save(saved.parent / target, **options)
     assert [file.name for file in saved.parent.iterdir()] == ["town"]
     assert (saved / "dataset.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("about", "kind"),
+    [
+        ({"split": "temporal"}, "temporal"),
+        ({"origin": {"options": {"split": "leave-last-out"}}}, "leave-last-out"),
+        ({"origin": {}}, "given"),
+    ],
+    ids=["written down", "among the options, as formerly", "nowhere"],
+)
+def test_the_kind_of_split_is_remembered(saved, about, kind):
+    path = saved / "dataset.json"
+    written = json.loads(path.read_text())
+    assert written.pop("split") == "ratio"
+    path.write_text(json.dumps(written | about))
+    assert Dataset.load(saved).split_kind == kind
+
+
+def test_an_unknown_kind_of_split_is_damage(saved):
+    path = saved / "dataset.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"split": "by taste"}))
+    with pytest.raises(DataError, match="unknown split 'by taste'"):
+        Dataset.load(saved)

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ltocf.data.interactions import IdMap, Interactions
-from ltocf.data.splits import Split
+from ltocf.data.splits import SPLIT_KINDS, Split, SplitKind
 from ltocf.errors import DataError
 from ltocf.files import new_directory
 
@@ -30,6 +30,11 @@ class Dataset:
     split: Split
     item_names: pl.DataFrame | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)  # source, options, what was dropped
+
+    @property
+    def split_kind(self) -> SplitKind:
+        """How the test pairs were chosen, which is how validation pairs should be."""
+        return self.split.kind
 
     @property
     def counts(self) -> dict[str, int]:
@@ -49,7 +54,9 @@ class Dataset:
             if self.item_names is not None:
                 items = items.hstack(self.item_names.drop("id", strict=False))
             items.write_parquet(temporary / "items.parquet")
-            description = describe(self.name, self.counts, train.fingerprint, self.origin)
+            description = describe(
+                self.name, self.split_kind, self.counts, train.fingerprint, self.origin
+            )
             (temporary / MARKER).write_text(description, encoding="utf-8")
 
     @classmethod
@@ -60,7 +67,7 @@ class Dataset:
         users, items = (_read_table(directory, f"{name}.parquet") for name in ("users", "items"))
         ids = _id_map(directory, users), _id_map(directory, items)
         train, valid, test = (_read_pairs(directory, part, about["counts"], *ids) for part in PARTS)
-        split = Split(train, valid, test)
+        split = Split(train, valid, test, kind=_split_kind(directory, about))
         if not len(train):
             raise _damaged(directory, "it has no training data")
         if split.train.fingerprint != about["fingerprint"]:
@@ -70,13 +77,18 @@ class Dataset:
 
 
 def describe(
-    name: str, counts: Mapping[str, int], fingerprint: str, origin: Mapping[str, Any]
+    name: str,
+    split_kind: SplitKind,
+    counts: Mapping[str, int],
+    fingerprint: str,
+    origin: Mapping[str, Any],
 ) -> str:
     """The text of dataset.json."""
     about = {
         "format": FORMAT,
         "version": VERSION,
         "name": name,
+        "split": split_kind,
         "counts": counts,
         "fingerprint": fingerprint,
         "origin": dict(origin),
@@ -111,6 +123,15 @@ def _read_description(directory: Path) -> dict[str, Any]:
     if not complete or not {"users", "items", *PARTS} <= about["counts"].keys():
         raise _damaged(directory, f"{MARKER} lacks entries")
     return about
+
+
+def _split_kind(directory: Path, about: Mapping[str, Any]) -> SplitKind:
+    """As written down; data sets from before it was have it among their options, if anywhere."""
+    options = about["origin"].get("options", {})
+    kind = about.get("split", options.get("split", "given"))
+    if kind not in SPLIT_KINDS:
+        raise _damaged(directory, f"{MARKER} names an unknown split {kind!r}")
+    return kind  # type: ignore[no-any-return]
 
 
 def _read_table(directory: Path, name: str) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,22 @@ from ltocf.errors import DataError
 
 Mask = NDArray[np.bool_]
 Unknown = Literal["error", "drop", "keep"]
+SplitKind = Literal["ratio", "temporal", "leave-last-out", "given", "none"]
+SPLIT_KINDS: tuple[SplitKind, ...] = get_args(SplitKind)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Three disjoint sets of pairs with the same id maps. Only train is never empty."""
+    """Three disjoint sets of pairs with the same id maps. Only train is never empty.
+
+    `kind` tells how test was chosen: at random, as the latest, by others, or not at all.
+    """
 
     train: Interactions
     valid: Interactions
     test: Interactions
     dropped: int = 0  # test pairs left out because train does not know their user or item
+    kind: SplitKind = "given"
 
     @cached_property
     def seen(self) -> Interactions:
@@ -34,14 +40,14 @@ class Split:
 def no_split(interactions: Interactions) -> Split:
     """Everything trains: for a model that is to be used, not measured."""
     nothing = _empty_like(interactions)
-    return Split(interactions, nothing, nothing)
+    return Split(interactions, nothing, nothing, kind="none")
 
 
 def split_ratio(interactions: Interactions, ratio: float = 0.8, *, seed: int) -> Split:
     """Each user's pairs at random, `ratio` of them train, the rest test; items stay known."""
     check_fraction("ratio", ratio)
     held_out = draw_per_user(interactions.users, 1 - ratio, np.random.default_rng(seed))
-    return _cut(interactions, held_out)
+    return _cut(interactions, held_out, "ratio")
 
 
 def split_temporal(interactions: Interactions, ratio: float = 0.8) -> Split:
@@ -52,7 +58,7 @@ def split_temporal(interactions: Interactions, ratio: float = 0.8) -> Split:
     check_fraction("ratio", ratio)
     times = _times(interactions)
     last_of_train = np.partition(times, index := max(int(len(times) * ratio) - 1, 0))[index]
-    return _drop_unknown(_cut(interactions, times > last_of_train, keep_items=False))
+    return _drop_unknown(_cut(interactions, times > last_of_train, "temporal"))
 
 
 def split_leave_last_out(interactions: Interactions) -> Split:
@@ -61,7 +67,7 @@ def split_leave_last_out(interactions: Interactions) -> Split:
     Test pairs of items that train does not know are dropped, and so are those ids.
     """
     held_out = last_of_each_user(interactions.users, _times(interactions))
-    return _drop_unknown(_cut(interactions, held_out, keep_items=False))
+    return _drop_unknown(_cut(interactions, held_out, "leave-last-out"))
 
 
 def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "error") -> Split:
@@ -149,11 +155,11 @@ def _stay_known(interactions: Interactions, held_out: Mask) -> Mask:
     return held_out & (left[interactions.items] > 0)
 
 
-def _cut(interactions: Interactions, held_out: Mask, *, keep_items: bool = True) -> Split:
-    if keep_items:
+def _cut(interactions: Interactions, held_out: Mask, kind: SplitKind) -> Split:
+    if kind == "ratio":
         held_out = _stay_known(interactions, held_out)
     train = interactions.select(~held_out)
-    return _checked(Split(train, _empty_like(train), interactions.select(held_out)))
+    return _checked(Split(train, _empty_like(train), interactions.select(held_out), kind=kind))
 
 
 def _drop_unknown(split: Split) -> Split:
@@ -163,7 +169,8 @@ def _drop_unknown(split: Split) -> Split:
     user_ids, item_ids = split.train.user_ids.select(users), split.train.item_ids.select(items)
     train = _renumber(split.train, users, items, user_ids, item_ids)
     test = _renumber(split.test, users, items, user_ids, item_ids)
-    return _checked(Split(train, _empty_like(train), test, dropped=len(split.test) - len(test)))
+    dropped = len(split.test) - len(test)
+    return _checked(Split(train, _empty_like(train), test, dropped, split.kind))
 
 
 def _checked(split: Split) -> Split:

@@ -18,7 +18,7 @@ from ltocf.data.ingest.display import read_display
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.ingest.log import read_log
 from ltocf.data.ingest.readers import LogSource
-from ltocf.data.splits import Split, contains
+from ltocf.data.splits import contains
 from ltocf.errors import DataError
 from ltocf.ranking.metrics import evaluate
 from ltocf.graph.bipartite import BipartiteGraph
@@ -102,7 +102,7 @@ def enlarge(dataset: Dataset, log: Interactions) -> tuple[Dataset, Added]:
     origin = dict(dataset.origin)
     origin["updates"] = [*origin.get("updates", []), asdict(added)]
     names = _padded(dataset.item_names, added.items)
-    whole = Split(train.union(fresh), valid, test, split.dropped)
+    whole = replace(split, train=train.union(fresh), valid=valid, test=test)
     return replace(dataset, split=whole, item_names=names, origin=origin), added
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ltocf.data import pair_store
 from ltocf.data.dataset import Dataset
+from ltocf.data.ingest import pair_store
 from ltocf.data.ingest.log import read_log
 from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.interactions import Interactions
@@ -72,6 +72,7 @@ def test_on_disk_and_in_memory_give_the_same_split(log, recipe, bucket_rows, tmp
     for part in ("train", "valid", "test"):
         assert same(getattr(ours.split, part), getattr(theirs, part)), part
     assert report.counts == ours.counts
+    assert ours.split_kind == theirs.kind == recipe.split
     assert report.unknown_to_train == theirs.dropped
 
 

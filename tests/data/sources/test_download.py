@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ltocf.data import catalog, download
+from ltocf.data.sources import catalog, download
 from ltocf.data.sources.catalog import find_published, load_dataset
 from ltocf.errors import DataError
 

@@ -96,7 +96,8 @@ def prepare(
             "rows": log.rows,
             "dropped": dropped,
         }
-        description = describe(Path(output).resolve().name, counts, fingerprint, origin)
+        name = Path(output).resolve().name
+        description = describe(name, recipe.split, counts, fingerprint, origin)
         (temporary / MARKER).write_text(description, encoding="utf-8")
     return Report(
         output=str(output),
