@@ -22,7 +22,7 @@ from ltocf.filters.chebyshev import (
     fit_response,
 )
 from ltocf.graph.bipartite import BipartiteGraph
-from tests.test_graph import dense, graphs, interactions
+from tests.graph.test_bipartite import dense, graphs, interactions
 
 SERIES = st.lists(st.floats(-3, 3), min_size=1, max_size=12)
 

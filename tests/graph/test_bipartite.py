@@ -9,11 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ltocf.kernels import recurrence
 from torch.testing import assert_close
 
 from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.kernels import recurrence
 from ltocf.graph.kernels.ordering import Adjacency, locality_order
 
 

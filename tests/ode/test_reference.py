@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.ltocf import LTOCF
-from tests.test_graph import graphs, interactions
+from tests.graph.test_bipartite import graphs, interactions
 
 FIXED_STEP = ["euler", "midpoint", "rk4", "heun2", "heun3", "explicit_adams"]
 

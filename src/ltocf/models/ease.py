@@ -85,7 +85,9 @@ def _invert(matrix: csr_array) -> NDArray[np.float32]:
     """The dense inverse of a positive definite matrix, in the space of two."""
     # SciPy's LAPACK works in the space of one, and crashes at the size of Gowalla.
     factor = torch.linalg.cholesky(torch.from_numpy(matrix.toarray()))
-    inverse: NDArray[np.float32] = torch.cholesky_inverse(factor).numpy()
+    # LAPACK's inverse is column-major, so its transpose, the same matrix, is as a file holds it:
+    # products with it round alike before saving and after loading.
+    inverse: NDArray[np.float32] = torch.cholesky_inverse(factor).T.contiguous().numpy()
     return inverse
 
 
