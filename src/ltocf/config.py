@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
+from ltocf.digests import read_text
 from ltocf.errors import ConfigError
 
 
@@ -136,10 +137,10 @@ def _parse_value(text: str) -> Any:
 
 def read_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(read_text(path))
     except FileNotFoundError:
         raise ConfigError(f"no config file {str(path)!r}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from None
     return make_config(values, overrides)
 

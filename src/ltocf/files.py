@@ -1,15 +1,28 @@
-"""Writing so that a reader finds the whole or nothing: under a temporary name, then renamed."""
+"""Writing so that a reader finds the whole or nothing, and a power cut does not undo it.
+
+What is written goes under a temporary name first, is made durable (fsync) and then renamed; the
+rename is made durable too. Whoever writes holds a lock, so a temporary name that is there when the
+lock is taken belongs to a process that died, and is removed.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
+import secrets
 import shutil
-import tempfile
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ltocf.digests import FILE as DIGESTS
+from ltocf.digests import Digests
 from ltocf.errors import DataError, LtocfError
+from ltocf.locks import Busy, exclusive, is_held
+
+TEMPORARY, ASIDE = ".ltocf-tmp", ".ltocf-old"
 
 
 @contextmanager
@@ -24,58 +37,152 @@ def new_directory(
 
     `path` may be absent or empty. With `overwrite` it may also hold an older one of ours, known by
     the file `marker`; anything else is never removed. Failures to write are raised as `error`.
+    The directory gets a digests.json of the files in it.
     """
-    path = Path(path)
-    try:
-        _refuse_occupied(path, marker, overwrite, error)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    except OSError as failure:
-        raise error(f"{path}: cannot be written ({failure.strerror or failure})") from None
-    try:
-        temporary.chmod(0o777 & ~_umask())
-        yield temporary
-        _replace(temporary, path)
-    except OSError as failure:
-        raise error(f"{path}: cannot be written ({failure.strerror or failure})") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _refuse_occupied(path: Path, marker: str, overwrite: bool, error: type[LtocfError]) -> None:
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return
-    if not (path / marker).is_file():
-        raise error(f"{path}: is in the way and holds no {marker}; choose another output")
-    if not overwrite:
-        raise error(f"{path}: already exists; choose another output or pass --overwrite")
-
-
-def _replace(temporary: Path, path: Path) -> None:
-    if not path.exists():
-        temporary.rename(path)
-        return
-    # A directory cannot be renamed over a full one: step aside, step in, clear away.
-    aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-    path.rename(aside / "old")
-    temporary.rename(path)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    target = real(path)
+    with writing(path, error=error):
+        _refuse_occupied(target, Path(path), marker, overwrite, error)
+        temporary = _temporary(target)
+        try:
+            temporary.mkdir()
+            yield temporary
+            (temporary / DIGESTS).write_text(Digests.of(temporary).to_json(), encoding="utf-8")
+            _sync_tree(temporary)
+            _replace_directory(temporary, target)
+            _sync(target.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager
 def replacing(path: Path, *, error: type[LtocfError] = DataError) -> Iterator[Path]:
     """A temporary name beside `path` to write to; it becomes `path` if the body succeeds."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    target = real(path)
+    with writing(path, error=error):
+        temporary = _temporary(target)
+        try:
+            temporary.touch(exist_ok=False)
+            mode = temporary.stat().st_mode  # as the umask wants it; some libraries set their own
+            yield temporary
+            temporary.chmod(mode)
+            _sync(temporary)
+            os.replace(temporary, target)
+            _sync(target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: str | Path, *, error: type[LtocfError] = DataError) -> Iterator[None]:
+    """Be the only process that writes `path`, or a file in it; failures are raised as `error`."""
+    target = real(path)
     try:
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as failure:
-        raise error(f"{path}: cannot be written ({failure.strerror or failure})") from None
+        if is_held(target.parent):
+            yield
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with exclusive(target) as taken:
+            if taken:
+                _clear_leftovers(target)
+            yield
+    except Busy as owner:
+        raise error(
+            f"{path}: {owner} is writing it; wait until that has ended or choose another output"
+        ) from None
+    except Exception as failure:
+        if (reason := os_reason(failure)) is None:
+            raise
+        raise error(f"{path}: cannot be written ({reason})") from None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a directory with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def real(path: str | Path) -> Path:
+    """Absolute and without symbolic links: what the path stands for is replaced, not the link."""
+    return Path(os.path.realpath(path))
+
+
+def os_reason(failure: Exception) -> str | None:
+    """What the system said, if that is what failed; libraries in Rust wrap it in their errors."""
+    if wrapped := re.search(r"\(os error (\d+)\)", str(failure)):
+        return os.strerror(int(wrapped[1]))
+    if isinstance(failure, OSError):
+        return failure.strerror or str(failure)
+    return None
+
+
+def _refuse_occupied(
+    target: Path, path: Path, marker: str, overwrite: bool, error: type[LtocfError]
+) -> None:
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not (target / marker).is_file():
+        raise error(f"{path}: is in the way and holds no {marker}; choose another output")
+    if not overwrite:
+        raise error(f"{path}: already exists; choose another output or pass --overwrite")
+
+
+def _temporary(target: Path, suffix: str = TEMPORARY) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}{suffix}")
+
+
+def _clear_leftovers(target: Path) -> None:
+    """Remove what dead processes left, and put back a directory that one had moved aside."""
+    ours = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}({TEMPORARY}|{ASIDE})")
+    inside = re.compile(rf"\..*\.[0-9a-f]{{8}}{TEMPORARY}")
+    leftovers = [file for file in target.parent.iterdir() if ours.fullmatch(file.name)]
+    if target.is_dir():
+        leftovers += [file for file in target.iterdir() if inside.fullmatch(file.name)]
+    for file in leftovers:
+        if file.suffix == ASIDE and not target.exists():
+            file.rename(target)
+        else:
+            remove(file)
+
+
+def _replace_directory(temporary: Path, target: Path) -> None:
+    if not target.exists():
+        temporary.rename(target)
+    elif not _exchange(temporary, target):
+        # A directory cannot be renamed over a full one: step aside, step in, clear away. A crash
+        # in between is mended by the next writer, and readers find nothing until then.
+        aside = _temporary(target, ASIDE)
+        target.rename(aside)
+        temporary.rename(target)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one step, where the system can: Linux does."""
+    if sys.platform != "linux":
+        return False
+    swap = getattr(ctypes.CDLL(None), "renameat2", None)
+    here, both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return swap is not None and swap(here, os.fsencode(one), here, os.fsencode(other), both) == 0
+
+
+def _sync_tree(directory: Path) -> None:
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            _sync(Path(folder) / name)
+        _sync(Path(folder))
+
+
+def _sync(path: Path) -> None:
+    """Make a file's contents, or the names in a directory, survive a power cut."""
+    if sys.platform == "win32" and path.is_dir():
+        return  # Windows has no such handle; NTFS journals names
+    handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        if not path.is_dir():  # some network shares cannot sync a directory
+            raise
     finally:
-        temporary.unlink(missing_ok=True)
+        os.close(handle)

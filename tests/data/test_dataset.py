@@ -19,6 +19,13 @@ def town() -> Dataset:
 
 
 @pytest.fixture
+def unchecked(saved: Path) -> Path:
+    """A data set without its digests: what is then still noticed."""
+    (saved / "digests.json").unlink()
+    return saved
+
+
+@pytest.fixture
 def saved(town: Dataset, tmp_path: Path) -> Path:
     town.save(tmp_path / "town")
     return tmp_path / "town"
@@ -39,6 +46,7 @@ def test_a_data_set_survives_save_and_load(town, saved):
 def test_the_directory_is_plain_parquet_and_json(saved):
     assert sorted(file.name for file in saved.iterdir()) == [
         "dataset.json",
+        "digests.json",
         "items.parquet",
         "test.parquet",
         "train.parquet",
@@ -110,11 +118,29 @@ def edit_json(path: Path, **entries: object) -> None:
         (lambda d: (d / "dataset.json").unlink(), "not a prepared data set"),
     ],
 )
-def test_a_damaged_or_foreign_directory_is_a_clear_error(saved, harm, message):
-    harm(saved)
+def test_a_damaged_or_foreign_directory_is_a_clear_error(unchecked, harm, message):
+    harm(unchecked)
     with pytest.raises(DataError, match=message) as error:
-        Dataset.load(saved)
+        Dataset.load(unchecked)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name", [f"{stem}.parquet" for stem in ("train", "valid", "test", "users", "items")]
+)
+def test_a_flipped_bit_is_noticed_and_its_file_named(saved, name):
+    content = bytearray((saved / name).read_bytes())
+    content[len(content) // 2] ^= 16
+    (saved / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{name} is not the file that digests.json lists"):
+        Dataset.load(saved)
+
+
+def test_a_wrong_digest_file_is_a_clear_error(saved):
+    for content in (b"{", b"[]", b'{"train.parquet": 3}', b"[" * 100_000, b"\xff"):
+        (saved / "digests.json").write_bytes(content)
+        with pytest.raises(DataError, match=r"digests\.json cannot be read"):
+            Dataset.load(saved)
 
 
 def test_what_is_there_is_not_overwritten_unless_asked(town, saved):
@@ -169,16 +195,16 @@ def test_a_full_disk_leaves_nothing_behind(town, saved, monkeypatch):
     ],
     ids=["written down", "among the options, as formerly", "nowhere"],
 )
-def test_the_kind_of_split_is_remembered(saved, about, kind):
-    path = saved / "dataset.json"
+def test_the_kind_of_split_is_remembered(unchecked, about, kind):
+    path = unchecked / "dataset.json"
     written = json.loads(path.read_text())
     assert written.pop("split") == "ratio"
     path.write_text(json.dumps(written | about))
-    assert Dataset.load(saved).split_kind == kind
+    assert Dataset.load(unchecked).split_kind == kind
 
 
-def test_an_unknown_kind_of_split_is_damage(saved):
-    path = saved / "dataset.json"
+def test_an_unknown_kind_of_split_is_damage(unchecked):
+    path = unchecked / "dataset.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"split": "by taste"}))
     with pytest.raises(DataError, match="unknown split 'by taste'"):
-        Dataset.load(saved)
+        Dataset.load(unchecked)

@@ -57,9 +57,18 @@ def test_an_interrupted_job_goes_on_where_it_stopped(town, tmp_path):
     output = tmp_path / "recs.parquet"
     interrupt_after_first_part(town, output)
     assert not output.exists()
-    assert (tmp_path / "recs.parquet.parts" / "000000.parquet").exists()
+    assert list((tmp_path / "recs.parquet.parts").glob("000000.*.parquet"))
     report = recommend_all(town, output, 5)
     assert report.resumed == 50
+    assert pl.read_parquet(output).equals(town.recommend(everybody(town), 5))
+
+
+def test_a_damaged_part_is_made_again(town, tmp_path):
+    output = tmp_path / "recs.parquet"
+    interrupt_after_first_part(town, output)
+    (part,) = (tmp_path / "recs.parquet.parts").glob("000000.*.parquet")
+    part.write_bytes(part.read_bytes()[:-9])
+    assert recommend_all(town, output, 5).resumed == 0
     assert pl.read_parquet(output).equals(town.recommend(everybody(town), 5))
 
 

@@ -111,8 +111,8 @@ def test_the_command_line_exports(town, ltocf, tmp_path):
     assert code == 0, err
     assert "of the exact top 20" in out
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "export.json", "histories.onnx", "items.hnsw", "items.parquet", "users.onnx",
-        "users.parquet",
+        "digests.json", "export.json", "histories.onnx", "items.hnsw", "items.parquet",
+        "users.onnx", "users.parquet",
     ]  # fmt: skip
     assert ltocf(*arguments)[0] == 2
     assert ltocf(*arguments, "--overwrite", "--json")[0] == 0

@@ -43,7 +43,8 @@ def test_learned_times_survive(trained):
 def test_a_run_holds_all_that_is_needed_to_repeat_it(trained):
     names = {path.name for path in trained.path.iterdir()}
     assert names == {
-        "config.toml", "data", "weights.safetensors", "history.jsonl", "metrics.json", "curves.png"
+        "config.toml", "data", "weights.safetensors", "history.jsonl", "metrics.json", "curves.png",
+        "digests.json",
     }  # fmt: skip
     assert trained.config.versions.keys() >= {"ltocf", "python", "torch", "numpy"}
     assert len(trained.history()) == 2
@@ -78,6 +79,34 @@ def test_a_foreign_directory_is_refused(tmp_path):
         Run.open(tmp_path)
 
 
+FILES = [
+    *("config.toml", "weights.safetensors", "history.jsonl", "metrics.json", "digests.json"),
+    *("data/train.parquet", "data/items.parquet", "data/dataset.json", "data/digests.json"),
+]
+
+
+def read_everything(path):
+    run = Run.open(path)
+    return run.load(), run.history(), run.metrics()
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", ["a flipped bit", "a shorter one", "an empty one", "a directory"])
+def test_a_damaged_file_is_named(copy, name, kind):
+    content = bytearray((copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / name).unlink()
+    if kind == "a directory":
+        (copy / name).mkdir()
+    else:
+        kept = {"a flipped bit": content, "a shorter one": content[:-1], "an empty one": b""}
+        (copy / name).write_bytes(kept[kind])
+    # A digest that is altered itself is told from the file that it was of.
+    named = ".*" if name.endswith("digests.json") else name.rpartition("/")[2]
+    with pytest.raises(CheckpointError, match=named):
+        read_everything(copy)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -86,21 +115,38 @@ def test_a_foreign_directory_is_refused(tmp_path):
         ("history.jsonl", b"{}\n", "history.jsonl is not a history of ours"),
         ("data/train.parquet", b"PAR1", "damaged run: .*train.parquet cannot be read"),
         ("data/dataset.json", b"{}", "damaged run"),
+        ("data/dataset.json", b"[" * 100_000, "damaged run"),
+        ("config.toml", b"a = " + b"[" * 100_000, "damaged run: .*cannot be read as TOML"),
     ],
 )
-def test_a_damaged_file_is_named(copy, name, content, message):
+def test_a_wrong_file_is_named_even_where_nobody_kept_its_digest(copy, name, content, message):
+    (copy / "digests.json").unlink()
+    (copy / "data" / "digests.json").unlink()
     (copy / name).write_bytes(content)
     with pytest.raises(CheckpointError, match=message):
-        run = Run.open(copy)
-        run.load()
-        run.history()
+        read_everything(copy)
+
+
+def test_another_runs_file_is_noticed(copy, hamlet, tmp_path):
+    other = start_run(make_config({}, [*SETTINGS, "seed=1"]), tmp_path / "other", dataset=hamlet)
+    train_run(other)
+    (copy / "weights.safetensors").write_bytes((other.path / "weights.safetensors").read_bytes())
+    with pytest.raises(CheckpointError, match="weights.safetensors is not the file that digests"):
+        Run.open(copy).load()
 
 
 def test_weights_of_another_model_are_refused(copy):
     text = (copy / "config.toml").read_text()
     (copy / "config.toml").write_text(text.replace("dim = 8", "dim = 9"))
+    (copy / "digests.json").unlink()
     with pytest.raises(CheckpointError, match="is of another model"):
         Run.open(copy).load()
+
+
+def test_files_have_the_mode_that_the_umask_wants(trained):
+    plain = (trained.path / "data" / "dataset.json").stat().st_mode
+    modes = {path.name: path.stat().st_mode for path in trained.path.iterdir() if path.is_file()}
+    assert set(modes.values()) == {plain}
 
 
 def test_a_run_without_weights_says_to_resume(hamlet, tmp_path):
@@ -133,11 +179,11 @@ def test_a_full_disk_is_one_clear_line_and_leaves_the_old_file(copy, monkeypatch
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ltocf.runs.run.save_file", full)
+    monkeypatch.setattr("ltocf.runs.run_files.save_file", full)
     with pytest.raises(CheckpointError, match="No space left on device"):
         run.save_weights(model)
     assert (copy / "weights.safetensors").read_bytes() == before
-    assert not [path for path in copy.iterdir() if path.name.endswith(".tmp")]
+    assert not [path for path in copy.iterdir() if path.name.startswith(".")]
 
 
 def test_metrics_are_plain_json(trained):

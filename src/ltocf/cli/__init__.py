@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs, so that `ltocf --help` answers 
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -75,9 +76,20 @@ def _root(
 def main() -> None:
     """Run the command line: 2 for what the user can fix, 130 for Ctrl-C."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except LtocfError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:  # nobody reads on, as in 'ltocf models | head -1'
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as failure:
+        where = f"{failure.filename}: " if failure.filename else ""
+        print(f"error: {where}{failure.strerror or failure}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

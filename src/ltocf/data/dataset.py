@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.splits import SPLIT_KINDS, Split, SplitKind
+from ltocf.digests import FILE as DIGESTS
+from ltocf.digests import Digests, read_text
 from ltocf.errors import DataError
 from ltocf.files import new_directory
 
 MARKER = "dataset.json"
 FORMAT, VERSION = "ltocf-dataset", 1
 PARTS = ("train", "valid", "test")
+ATTEMPTS = 5  # to read a directory that others replace meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +64,29 @@ class Dataset:
 
     @classmethod
     def load(cls, directory: str | Path) -> Dataset:
-        """Read what `save` wrote; a damaged or foreign directory is a DataError."""
+        """Read what `save` wrote; a damaged or foreign directory is a DataError.
+
+        One that another process replaces meanwhile is read again.
+        """
         directory = Path(directory)
+        for _ in range(ATTEMPTS):
+            digests = _read_digests(directory)
+            found: Dataset | DataError
+            try:
+                found = cls._load(directory, digests)
+            except DataError as error:
+                found = error
+            if digests == _read_digests(directory):
+                break
+        if isinstance(found, DataError):
+            raise found
+        return found
+
+    @classmethod
+    def _load(cls, directory: Path, digests: Digests) -> Dataset:
+        for name in digests.names():
+            if (problem := digests.problem(name)) is not None:
+                raise _damaged(directory, f"{name} {problem}")
         about = _read_description(directory)
         users, items = (_read_table(directory, f"{name}.parquet") for name in ("users", "items"))
         ids = _id_map(directory, users), _id_map(directory, items)
@@ -103,10 +127,17 @@ def _pair_frame(pairs: Interactions) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
+def _read_digests(directory: Path) -> Digests:
+    try:
+        return Digests.read(directory)
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(directory, f"{DIGESTS} cannot be read ({error})") from None
+
+
 def _read_description(directory: Path) -> dict[str, Any]:
     try:
-        about = json.loads((directory / MARKER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        about = json.loads(read_text(directory / MARKER))
+    except (OSError, ValueError, RecursionError):
         raise DataError(
             f"{directory}: not a prepared data set (no readable {MARKER}); "
             "make one with 'ltocf prepare'"
@@ -118,9 +149,10 @@ def _read_description(directory: Path) -> dict[str, Any]:
             f"{directory}: data set format {about.get('version')!r}, "
             f"but this ltocf reads {VERSION}; prepare it again"
         )
-    counts = about.get("counts")
-    complete = {"name", "fingerprint", "origin"} <= about.keys() and isinstance(counts, dict)
-    if not complete or not {"users", "items", *PARTS} <= about["counts"].keys():
+    kinds = {"name": str, "fingerprint": str, "origin": dict, "counts": dict}
+    complete = all(isinstance(about.get(key), kind) for key, kind in kinds.items())
+    counts = [about["counts"].get(key) for key in ("users", "items", *PARTS)] if complete else []
+    if not complete or not all(isinstance(count, int) for count in counts):
         raise _damaged(directory, f"{MARKER} lacks entries")
     return about
 

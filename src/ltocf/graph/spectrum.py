@@ -6,18 +6,19 @@ values are the eigenvalues of the item graph P = N^T N and lie in [0, 1].
 
 from __future__ import annotations
 
-import os
-import tempfile
+import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from ltocf.data.sources.catalog import cache_root
+from ltocf.errors import DataError
+from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 
 COLUMNS = 64  # of one product with the graph: its tables stay cached
@@ -116,26 +117,35 @@ def _rayleigh_ritz(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor, Te
 
 def _load(directory: Path, fingerprint: str, rank: int) -> SingularVectors | None:
     for path in sorted(directory.glob(f"{fingerprint}-*.safetensors")):
-        if int(path.stem.rpartition("-")[2]) < rank:
+        kept = path.stem.rpartition("-")[2]
+        if not kept.isdecimal() or int(kept) < rank or not path.is_file():
             continue
         try:
-            tensors = load_file(path)
-            return SingularVectors(tensors["values"], tensors["items"])
-        except (OSError, SafetensorError, KeyError):
+            with safe_open(path, "pt") as file:
+                found = SingularVectors(file.get_tensor("values"), file.get_tensor("items"))
+                digest = (file.metadata() or {}).get("digest")
+        except (OSError, SafetensorError, ValueError):
             continue  # a damaged cache entry is as good as none
+        if digest == _digest(path.stem, found):
+            return found
     return None
 
 
 def _save(path: Path, vectors: SingularVectors) -> None:
     """Best effort: a cache that cannot be written costs time, not the result."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        os.close(handle)
-        save_file(vectors._asdict(), name)
-        os.replace(name, path)
-    except OSError:
+        with replacing(path) as temporary:
+            save_file(vectors._asdict(), temporary, {"digest": _digest(path.stem, vectors)})
+    except DataError:
         return
+
+
+def _digest(name: str, vectors: SingularVectors) -> str:
+    """Of the numbers, and of what they are: a file under another's name is no more than damaged."""
+    digest = hashlib.sha256(f"{name} {vectors.items.dtype} {tuple(vectors.items.shape)}".encode())
+    for tensor in vectors:
+        digest.update(tensor.contiguous().numpy().data)
+    return digest.hexdigest()
 
 
 def powers(degrees: np.ndarray[tuple[int], np.dtype[np.int64]], exponent: float) -> Tensor:

@@ -13,7 +13,7 @@ import polars as pl
 
 from ltocf.data.interactions import Id
 from ltocf.errors import ConfigError, DataError
-from ltocf.files import replacing
+from ltocf.files import remove, replacing, writing
 from ltocf.ranking.top_k import check_k
 from ltocf.recommend.recommender import Recommender
 
@@ -52,22 +52,39 @@ def recommend_all(
         raise DataError(f"{output}: already exists; choose another output or pass --overwrite")
     allowed = None if candidates is None else list(candidates)
     denied = list(exclude)
+    with writing(output):
+        return _recommend_all(
+            recommender, output, k, keep_seen, allowed, denied, overwrite, progress
+        )
+
+
+def _recommend_all(
+    recommender: Recommender,
+    output: Path,
+    k: int,
+    keep_seen: bool,
+    allowed: list[Id] | None,
+    denied: list[Id],
+    overwrite: bool,
+    progress: Callable[[int, int], None],
+) -> BulkReport:
     parts = output.with_name(f"{output.name}.parts")
     _open_parts(parts, _manifest(recommender, [k, keep_seen, allowed, denied]), overwrite)
     users = recommender.fitted.seen.user_ids.ids
-    resumed = 0
+    resumed, files = 0, []
     for number, start in enumerate(range(0, len(users), PART_USERS)):
-        path, some = parts / f"{number:06}.parquet", users.slice(start, PART_USERS).to_list()
-        if path.exists():
+        some = users.slice(start, PART_USERS).to_list()
+        path = _finished_part(parts, number)
+        if path is not None:
             resumed += len(some)
         else:
             table = recommender.recommend(
                 some, k, keep_seen=keep_seen, candidates=allowed, exclude=denied, strict=True
             )
-            with replacing(path) as temporary:
-                table.write_parquet(temporary)
+            path = _write_part(parts, number, table)
+        files.append(path)
         progress(start + len(some), len(users))
-    rows = _join(parts, output)
+    rows = _join(files, output)
     shutil.rmtree(parts)
     return BulkReport(str(output), len(users), rows, resumed)
 
@@ -84,7 +101,7 @@ def _manifest(recommender: Recommender, options: list[object]) -> str:
 
 def _open_parts(parts: Path, manifest: str, overwrite: bool) -> None:
     file = parts / MANIFEST
-    if file.is_file() and file.read_text(encoding="utf-8") == manifest:
+    if file.is_file() and file.read_bytes() == manifest.encode():
         return
     if parts.exists():
         if not (overwrite and file.is_file()):
@@ -93,16 +110,34 @@ def _open_parts(parts: Path, manifest: str, overwrite: bool) -> None:
                 "remove it or pass --overwrite"
             )
         shutil.rmtree(parts)
-    try:
-        parts.mkdir(parents=True)
-    except OSError as failure:
-        raise DataError(f"{parts}: cannot be written ({failure.strerror})") from None
+    parts.mkdir()
     with replacing(file) as temporary:
         temporary.write_text(manifest, encoding="utf-8")
 
 
-def _join(parts: Path, output: Path) -> int:
-    whole = pl.scan_parquet(sorted(parts.glob("*.parquet")))
+def _write_part(parts: Path, number: int, table: pl.DataFrame) -> Path:
+    """A part's name has its digest, by which a damaged one is told when the job goes on."""
+    with replacing(parts / f"{number:06}") as temporary:
+        table.write_parquet(temporary)
+        name = f"{number:06}.{_digest(temporary)}.parquet"
+    return (parts / f"{number:06}").rename(parts / name)
+
+
+def _finished_part(parts: Path, number: int) -> Path | None:
+    for path in parts.glob(f"{number:06}.*.parquet"):
+        if path.is_file() and path.name.split(".")[1] == _digest(path):
+            return path
+        remove(path)
+    return None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _join(files: list[Path], output: Path) -> int:
+    whole = pl.scan_parquet(files)
     with replacing(output) as temporary:
         if output.suffix == ".csv":
             whole.sink_csv(temporary)

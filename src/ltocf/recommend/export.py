@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -87,6 +89,8 @@ def _export_hnsw(recommender: Recommender, scorer: DotScorer, directory: Path) -
     index.set_ef(min(SEARCH_WIDTH, len(items)))
     seconds = time.perf_counter() - started
     index.save_index(str(directory / "items.hnsw"))
+    if (directory / "items.hnsw").stat().st_size != index.index_file_size():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # hnswlib does not say so itself
     measured = _measure(index, scorer.users.cpu().numpy(), items)
     settings = {"space": "ip", "M": LINKS, "ef_construction": BUILD_WIDTH, "ef": SEARCH_WIDTH}
     return settings | {"build_seconds": seconds} | measured

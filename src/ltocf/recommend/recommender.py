@@ -30,7 +30,7 @@ from ltocf.recommend.requests import adjust_, blocked_items, known_rows, owned_p
 from ltocf.recommend.similar import similar_items, similar_users
 from ltocf.recommend.tables import ranked_table, with_display
 from ltocf.runs.pipeline import TEST_KS, held_out_of, initial_weights, split_for
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, load_run
 from ltocf.runs.training import Progress, fit
 
 
@@ -65,8 +65,8 @@ class Recommender:
     @classmethod
     def load(cls, run: str | Path) -> Recommender:
         """From a run directory, as `save` and `ltocf train` write it."""
-        opened = Run.open(Path(run))
-        return cls.wrap(opened.load(), opened.dataset, opened.config)
+        opened, model = load_run(Path(run))
+        return cls.wrap(model, opened.dataset, opened.config)
 
     @classmethod
     def wrap(cls, model: Model, dataset: Dataset, config: RunConfig) -> Recommender:

@@ -70,6 +70,11 @@ def split_for(config: RunConfig, split: Split) -> Split:
 
 def train_run(run: Run, progress: Progress | None = None) -> Metrics:
     """Train from where the run is to its end, test once, and write everything down."""
+    with run.writing():
+        return _train(run, progress)
+
+
+def _train(run: Run, progress: Progress | None) -> Metrics:
     if run.finished:
         raise CheckpointError(f"{run.path}: already finished; nothing to resume")
     model = run.build()
@@ -78,8 +83,9 @@ def train_run(run: Run, progress: Progress | None = None) -> Metrics:
 
     def after_epoch(state: TrainState, record: EpochRecord) -> None:
         records.append(record)
-        run.save_state(state)
+        # In this order: a resumed run takes the records up to its state.
         run.save_history(records)
+        run.save_state(state)
 
     fit(
         model,

@@ -7,32 +7,34 @@ state.safetensors   while unfinished: what the next epoch depends on
 history.jsonl       a line an epoch
 metrics.json        the test metrics, looked at once, when training has ended
 curves.png          loss, metrics and times over the epochs
+digests.json        the digest of each file, by which damage is noticed
 """
 
 from __future__ import annotations
 
 import json
 import platform
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from pathlib import Path
-
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 from ltocf import __version__
 from ltocf.config import RunConfig, read_config, to_toml
 from ltocf.data.dataset import Dataset
+from ltocf.digests import Digests
 from ltocf.errors import CheckpointError, ConfigError, DataError
-from ltocf.ranking.metrics import Metrics
-from ltocf.files import new_directory, replacing
+from ltocf.files import new_directory
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.base import Model
+from ltocf.ranking.metrics import Metrics
+from ltocf.runs.run_files import IDENTITY, MARKER, ReplacedError, RunFiles, read_digests
 from ltocf.runs.training import EpochRecord, TrainState
 
-MARKER = "config.toml"
+WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
+HISTORY, METRICS = "history.jsonl", "metrics.json"
 COUNTERS = ("epoch", "best_epoch", "best_metric", "stale")
+ATTEMPTS = 5  # to read a run that others replace meanwhile
 
 
 class Run:
@@ -40,6 +42,7 @@ class Run:
 
     def __init__(self, path: Path, config: RunConfig, dataset: Dataset) -> None:
         self.path, self.config, self.dataset = path, config, dataset
+        self._files = RunFiles(path)
 
     @classmethod
     def create(
@@ -75,14 +78,37 @@ class Run:
 
     @classmethod
     def open(cls, path: Path) -> Run:
+        """The run, its settings and data checked. One that is replaced meanwhile is read again."""
+        for _ in range(ATTEMPTS):
+            digests = read_digests(path)
+            found: Run | CheckpointError
+            try:
+                found = cls._open(path, digests)
+            except CheckpointError as error:
+                found = error
+            if digests.same_as(read_digests(path), *IDENTITY):
+                break
+        if isinstance(found, CheckpointError):
+            raise found
+        return found
+
+    @classmethod
+    def _open(cls, path: Path, digests: Digests) -> Run:
         if not (path / MARKER).is_file():
             raise CheckpointError(
                 f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'"
             )
+        for name in IDENTITY:
+            if problem := digests.problem(name):
+                raise CheckpointError(f"damaged run: {path / name} {problem}; train it again")
         try:
             return cls(path, read_config(path / MARKER), Dataset.load(path / "data"))
         except (ConfigError, DataError) as error:
-            raise CheckpointError(f"damaged run: {error}") from None
+            raise CheckpointError(f"damaged run: {error}; train it again") from None
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Be the only process that writes into the directory, which must still be this run's."""
+        return self._files.writing()
 
     def build(self) -> Model:
         """The model of this run, without its weights."""
@@ -92,83 +118,76 @@ class Run:
     def load(self) -> Model:
         """The model of this run, with the weights that were kept."""
         model = self.build()
-        weights = self._read(
-            "weights.safetensors", "it has not been trained; continue with --resume"
-        )
+        if not self._files.exists(WEIGHTS):
+            raise CheckpointError(
+                f"{self.path}: has no {WEIGHTS}: it has not been trained; continue with --resume"
+            )
         try:
-            model.load_state_dict(weights)
+            model.load_state_dict(self._files.tensors(WEIGHTS)[0])
         except RuntimeError:
-            raise self._damaged("weights.safetensors", "is of another model") from None
+            raise self._files.damaged(WEIGHTS, "is of another model") from None
         return model.eval()
 
     def save_weights(self, model: Model) -> None:
-        self._write("weights.safetensors", model.state_dict(), {})
+        self._files.put_tensors(WEIGHTS, model.state_dict(), {})
 
     @property
     def finished(self) -> bool:
-        return (self.path / "metrics.json").is_file()
+        return (self.path / METRICS).is_file()
 
     def save_state(self, state: TrainState) -> None:
         counters = {name: json.dumps(getattr(state, name)) for name in COUNTERS}
-        self._write("state.safetensors", state.tensors, counters)
+        self._files.put_tensors(STATE, state.tensors, counters)
 
     def load_state(self) -> TrainState | None:
         """Where training stopped, or None if no epoch was finished."""
-        path = self.path / "state.safetensors"
-        if not path.exists():
+        if not self._files.exists(STATE):
             return None
-        tensors = self._read(path.name, "")
-        with safe_open(path, "pt") as file:
-            counters = file.metadata() or {}
+        tensors, counters = self._files.tensors(STATE)
         if set(counters) != set(COUNTERS):
-            raise self._damaged(path.name, "lacks its counters")
+            raise self._files.damaged(STATE, "lacks its counters")
         return TrainState(**{k: json.loads(v) for k, v in counters.items()}, tensors=tensors)
 
     def save_history(self, records: list[EpochRecord]) -> None:
-        with replacing(self.path / "history.jsonl", error=CheckpointError) as temporary:
-            temporary.write_text("".join(record.to_json() + "\n" for record in records))
+        self._files.put_text(HISTORY, "".join(record.to_json() + "\n" for record in records))
 
     def history(self) -> list[EpochRecord]:
-        path = self.path / "history.jsonl"
-        if not path.exists():
+        if not self._files.exists(HISTORY):
             return []
         try:
-            return [EpochRecord(**json.loads(line)) for line in path.read_text().splitlines()]
-        except (ValueError, TypeError):
-            raise self._damaged(path.name, "is not a history of ours") from None
+            lines = self._files.text(HISTORY).splitlines()
+            return [EpochRecord(**json.loads(line)) for line in lines]
+        except (ValueError, TypeError, RecursionError):
+            raise self._files.damaged(HISTORY, "is not a history of ours") from None
 
     def finish(self, model: Model, metrics: Metrics) -> None:
         """Keep the weights and the test metrics; what resuming needed is no longer of use."""
-        self.save_weights(model)
-        with replacing(self.path / "metrics.json", error=CheckpointError) as temporary:
-            temporary.write_text(json.dumps(metrics, indent=2) + "\n")
-        (self.path / "state.safetensors").unlink(missing_ok=True)
+        with self.writing():
+            self.save_weights(model)
+            self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
+            self._files.remove(STATE)
 
     def metrics(self) -> Metrics:
-        try:
-            metrics: Metrics = json.loads((self.path / "metrics.json").read_text())
-            return metrics
-        except (OSError, ValueError):
+        if not self._files.exists(METRICS):
             raise CheckpointError(
                 f"{self.path}: has no test metrics: training has not ended; continue with --resume"
-            ) from None
-
-    def _write(self, name: str, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-        with replacing(self.path / name, error=CheckpointError) as temporary:
-            whole = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
-            save_file(whole, temporary, metadata)
-
-    def _read(self, name: str, if_missing: str) -> dict[str, Tensor]:
-        path = self.path / name
-        if not path.exists():
-            raise CheckpointError(f"{self.path}: has no {name}: {if_missing}")
+            )
         try:
-            return load_file(path)
-        except (SafetensorError, OSError, ValueError) as error:
-            raise self._damaged(name, f"cannot be read ({error})") from None
+            metrics: Metrics = json.loads(self._files.text(METRICS))
+        except (ValueError, RecursionError):
+            raise self._files.damaged(METRICS, "is not one of ours") from None
+        return metrics
 
-    def _damaged(self, name: str, what: str) -> CheckpointError:
-        return CheckpointError(f"{self.path}: damaged run: {name} {what}; train it again")
+
+def load_run(path: Path) -> tuple[Run, Model]:
+    """A trained run and its model, both of the same moment."""
+    for _ in range(ATTEMPTS):
+        run = Run.open(path)
+        try:
+            return run, run.load()
+        except ReplacedError:
+            continue
+    raise ReplacedError(f"{path}: other processes replace it again and again; try later")
 
 
 def library_versions() -> dict[str, str]:

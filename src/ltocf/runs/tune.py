@@ -11,7 +11,7 @@ from ltocf.config import RunConfig, make_config, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.errors import ConfigError
 from ltocf.ranking.metrics import evaluate
-from ltocf.files import replacing
+from ltocf.files import replacing, writing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model, check_settings
 from ltocf.models.history import HistoryModel
@@ -107,6 +107,18 @@ def tune(
     choices = [Choice.parse(text) for text in space or _usual_space(config.model_name)]
     first = _settings(config, {choice.key: (*choice.options, choice.low)[0] for choice in choices})
     check_settings(first.model_name, first.model_options)
+    with writing(output, error=ConfigError):
+        return _search(dataset, config, output, trials, choices, progress)
+
+
+def _search(
+    dataset: Dataset,
+    config: RunConfig,
+    output: Path,
+    trials: int,
+    choices: Sequence[Choice],
+    progress: Callable[[int, int, float | None], None],
+) -> TuneReport:
     study = _open_study(output, config, choices)
     resumed = len(study.trials)
     split = split_for(_validating(config), dataset.split)
@@ -168,10 +180,7 @@ class Reporter:
 def _open_study(output: Path, config: RunConfig, choices: Sequence[Choice]) -> optuna.Study:
     """The study of these choices, in OUTPUT; one of other choices is refused."""
     library = _optuna()
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as failure:
-        raise ConfigError(f"{output}: cannot be written ({failure.strerror})") from None
+    output.mkdir(parents=True, exist_ok=True)
     library.logging.set_verbosity(library.logging.WARNING)
     study: optuna.Study = library.create_study(
         storage=f"sqlite:///{output / 'study.db'}",

@@ -19,7 +19,8 @@ from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.ingest.log import read_log
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.splits import contains
-from ltocf.errors import DataError
+from ltocf.errors import CheckpointError, DataError
+from ltocf.files import writing
 from ltocf.ranking.metrics import evaluate
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
@@ -59,21 +60,23 @@ def update_run(
     Test and validation pairs stay what they were, but for those that the log now has. A log that
     adds nothing is a DataError, and nothing is written.
     """
-    old = run.load()
-    contents = read_log(log, **columns)
-    dataset, added = enlarge(run.dataset, contents.interactions)
-    if names is not None:
-        dataset = rename_items(dataset, names, contents.columns.item)
-    rate = learning_rate or SLOWER * run.config.train.learning_rate
-    settings = run.config.train.model_copy(update={"epochs": epochs, "learning_rate": rate})
-    model = warm_fit(old, run.config.model_copy(update={"train": settings}), dataset, progress)
-    split = dataset.split
-    metrics = evaluate(model.scorer(), split.test, split.seen, TEST_KS) if len(split.test) else {}
-    replaced = output is None or output.resolve() == run.path.resolve()
     path = run.path if output is None else output
-    # The run keeps its own settings: they are how to train it again from the start.
-    stored = Run.store(path, run.config, dataset, model, metrics, overwrite=overwrite or replaced)
-    return stored, added
+    # Held from the reading to the writing: of two updates at once, one would undo the other.
+    with writing(path, error=CheckpointError):
+        old = run.load()
+        contents = read_log(log, **columns)
+        dataset, added = enlarge(run.dataset, contents.interactions)
+        if names is not None:
+            dataset = rename_items(dataset, names, contents.columns.item)
+        rate = learning_rate or SLOWER * run.config.train.learning_rate
+        settings = run.config.train.model_copy(update={"epochs": epochs, "learning_rate": rate})
+        model = warm_fit(old, run.config.model_copy(update={"train": settings}), dataset, progress)
+        split = dataset.split
+        metrics = evaluate(model.scorer(), split.test, split.seen, TEST_KS) if len(split.test) else {}
+        replaced = output is None or output.resolve() == run.path.resolve()
+        # The run keeps its own settings: they are how to train it again from the start.
+        stored = Run.store(path, run.config, dataset, model, metrics, overwrite=overwrite or replaced)
+        return stored, added
 
 
 def enlarge(dataset: Dataset, log: Interactions) -> tuple[Dataset, Added]:

@@ -167,6 +167,7 @@ def test_a_prepared_log_is_a_data_set_by_its_path(tmp_path, log):
     assert load_dataset(tmp_path / "mine").name == "mine"
     assert sorted(file.name for file in (tmp_path / "mine").iterdir()) == [
         "dataset.json",
+        "digests.json",
         "items.parquet",
         "test.parquet",
         "train.parquet",

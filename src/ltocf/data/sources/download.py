@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
-import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from ltocf.errors import DataError
+from ltocf.files import replacing
 
 ATTEMPTS = 4
 CHUNK = 1 << 16
@@ -43,14 +43,15 @@ class _Passing(Exception):
 
 
 def _fetch(url: str, path: Path, md5: str) -> None:
-    temporary: Path | None = None
+    with replacing(path) as temporary, temporary.open("wb") as file, _network(url):
+        _copy(url, file.write, path.name, md5)
+
+
+@contextmanager
+def _network(url: str) -> Iterator[None]:
+    """Tell what failed on the way here from what failed on the disk."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            _copy(url, file.write, path.name, md5)
-        temporary.replace(path)
+        yield
     except urllib.error.HTTPError as error:
         error.close()
         if error.code not in WORTH_RETRYING:
@@ -60,11 +61,6 @@ def _fetch(url: str, path: Path, md5: str) -> None:
         raise _Passing(f"cannot be reached ({getattr(error, 'reason', error)})") from None
     except ConnectionError as error:
         raise _Passing(f"the connection broke ({error.strerror or error})") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def _copy(url: str, write: Callable[[bytes], object], label: str, md5: str) -> None:

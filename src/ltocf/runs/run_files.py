@@ -1,0 +1,113 @@
+"""The files of a run: each written whole under a lock, each checked by its digest when read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from ltocf.digests import FILE as DIGESTS
+from ltocf.digests import Digests, Entry, entry_of, read_text
+from ltocf.errors import CheckpointError
+from ltocf.files import replacing, writing
+
+MARKER = "config.toml"
+IDENTITY = (MARKER, f"data/{DIGESTS}")  # two runs with these alike have settings and data alike
+
+Tensors = dict[str, Tensor]
+
+
+class ReplacedError(CheckpointError):
+    """Another process has put another run in this one's place since it was opened."""
+
+
+class RunFiles:
+    """What is in a run directory, as long as it is the same run's: else a ReplacedError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.opened = read_digests(path)
+        self._written: dict[str, Entry] = {}  # by this object, under the lock
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only process that writes into the directory."""
+        with writing(self.path, error=CheckpointError):
+            self.digests()
+            yield
+
+    def digests(self) -> Digests:
+        digests = read_digests(self.path)
+        if not digests.same_as(self.opened, *IDENTITY):
+            raise ReplacedError(f"{self.path}: was replaced by another process; open it again")
+        return digests
+
+    def exists(self, name: str) -> bool:
+        """Whether the file is there; one that should be or is altered is a CheckpointError."""
+        digests = self.digests()
+        while (problem := digests.problem(name)) is not None:
+            before, digests = digests, self.digests()
+            if digests.same_as(before, name):  # nobody wrote it meanwhile
+                raise self.damaged(name, problem)
+        return (self.path / name).is_file()
+
+    def put(self, name: str, write: Callable[[Path], object]) -> None:
+        """Replace one file. Its digest is announced first, so that a crash leaves no mismatch."""
+        with self.writing(), replacing(self.path / name, error=CheckpointError) as temporary:
+            write(temporary)
+            self._announce(name, entry_of(temporary))
+
+    def remove(self, name: str) -> None:
+        with self.writing():
+            self._announce(name, None)
+            (self.path / name).unlink(missing_ok=True)
+
+    def _announce(self, name: str, entry: Entry) -> None:
+        """Allow the file to be `entry`, or what it is now if that is still to come."""
+        digests = self.digests()
+        now = [self._written[name]] if name in self._written else digests.allowed(name)
+        digests.allow(name, *now, entry)
+        with replacing(self.path / DIGESTS, error=CheckpointError) as temporary:
+            temporary.write_text(digests.to_json(), encoding="utf-8")
+        self._written[name] = entry
+
+    def put_text(self, name: str, text: str) -> None:
+        self.put(name, lambda file: file.write_text(text, encoding="utf-8"))
+
+    def text(self, name: str) -> str:
+        """Of a file that exists()."""
+        try:
+            return read_text(self.path / name)
+        except (OSError, ValueError) as error:
+            raise self.damaged(name, f"cannot be read ({error})") from None
+
+    def put_tensors(self, name: str, tensors: Tensors, metadata: dict[str, str]) -> None:
+        whole = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
+        self.put(name, lambda file: save_file(whole, file, metadata))
+
+    def tensors(self, name: str) -> tuple[Tensors, dict[str, str]]:
+        """The tensors and the metadata of a file that exists()."""
+        try:
+            with safe_open(self.path / name, "pt") as file:
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+                metadata = file.metadata() or {}
+        except (SafetensorError, OSError, ValueError) as error:
+            raise self.damaged(name, f"cannot be read ({error})") from None
+        self.digests()
+        return tensors, metadata
+
+    def damaged(self, name: str, what: str) -> CheckpointError:
+        return CheckpointError(f"{self.path}: damaged run: {name} {what}; train it again")
+
+
+def read_digests(path: Path) -> Digests:
+    try:
+        return Digests.read(path)
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path}: damaged run: {DIGESTS} cannot be read ({error}); train it again"
+        ) from None
