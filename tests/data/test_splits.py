@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.splits import (
     Split,
+    all_in_train,
     hold_out_validation,
     no_split,
     split_given,
@@ -131,7 +132,53 @@ def test_validation_is_cut_from_train_and_never_takes_an_only_pair():
     assert pairs_of(split.seen) == pairs_of(split.train) | pairs_of(split.valid)
     assert not pairs_of(split.valid) & pairs_of(split.train)
     lonely = split_ratio(block(6, 2), 0.5, seed=0)
-    assert len(hold_out_validation(lonely, 0.9, seed=0).valid) == 0
+    with pytest.raises(DataError, match="none of the 6 training interactions can be held out"):
+        hold_out_validation(lonely, 0.9, seed=0)
+
+
+@pytest.mark.parametrize("each", [1, 2, 3, 4])
+def test_where_users_have_few_pairs_some_of_them_give_one_to_validation(each):
+    random = np.random.default_rng(0)
+    n_users = 800 if each > 1 else 1600
+    users = np.repeat(np.arange(n_users), each)
+    train = Interactions.build(users, random.integers(30, size=len(users)), n_users, 30)
+    if each == 1:
+        with pytest.raises(DataError, match="protocol=fixed"):
+            hold_out_validation(no_split(train), 0.1, seed=0)
+        return
+    split = hold_out_validation(no_split(train), 0.1, seed=0)
+    assert 0.07 < len(split.valid) / len(train) < 0.13
+    assert split.valid.user_degrees.max() == 1
+    assert split.train.user_degrees.min() >= 1
+    again = hold_out_validation(no_split(train), 0.1, seed=0)
+    other = hold_out_validation(no_split(train), 0.1, seed=1)
+    assert split.valid.fingerprint == again.valid.fingerprint != other.valid.fingerprint
+
+
+def test_a_ratio_split_works_for_users_with_two_pairs_each():
+    users = np.repeat(np.arange(500), 2)
+    pairs = Interactions.build(users, np.tile(np.arange(20), 50), 500, 20)
+    split = split_ratio(pairs, 0.8, seed=0)
+    assert 0.15 < len(split.test) / len(pairs) < 0.25
+
+
+def test_all_pairs_go_to_train_for_a_model_to_deploy():
+    unliked = block(2, 2)
+    cut = split_ratio(block(7, 10), 0.8, seed=0)
+    split = replace(hold_out_validation(cut, 0.2, seed=0), unliked=unliked)
+    whole = all_in_train(split)
+    assert pairs_of(whole.train) == pairs_of(block(7, 10))
+    assert len(whole.test) == len(whole.valid) == 0
+    assert (whole.kind, whole.unliked) == ("none", unliked)
+
+
+def test_what_was_not_liked_is_known_but_never_in_train():
+    liked = block(2, 3)
+    unliked = Interactions.build(np.array([0]), np.array([3]), 2, 4)
+    liked = replace(liked, item_ids=unliked.item_ids)
+    split = no_split(liked, unliked)
+    assert pairs_of(split.known) == pairs_of(liked) | {(0, 3)}
+    assert pairs_of(split.seen) == pairs_of(liked)
 
 
 def test_validation_can_be_each_users_latest_pairs():

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ltocf.runs import automatic
-from ltocf.runs.automatic import choose_model, with_validation
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
+from ltocf.runs import automatic
+from ltocf.runs.automatic import choose_model, with_validation
 
 
 def test_the_choice_is_the_best_of_what_was_tried_and_can_be_built(hamlet: Dataset) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from ltocf.runs.run import Run
 from ltocf.config import make_config
 from ltocf.errors import CheckpointError
 from ltocf.runs.pipeline import start_run, train_run
+from ltocf.runs.run import Run
 
 SETTINGS = ["dim=8", "epochs=2", "negatives=4", "time_every=1"]
 

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 import torch
 
-from ltocf.runs.run import Run
 from ltocf.data.interactions import Interactions
 from ltocf.errors import CheckpointError, DataError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
+from ltocf.runs.run import Run
 from ltocf.runs.update import Added, enlarge, grow, update_run
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from torch.testing import assert_close
 
-from ltocf.runs.run import Run
 from ltocf.config import LossConfig, RunConfig, TrainConfig, read_config
 from ltocf.data.sources.town import make_town
 from ltocf.errors import ConfigError
 from ltocf.runs.pipeline import start_run, train_run
+from ltocf.runs.run import Run
 
 TOWN = make_town(60, 40).dataset
 

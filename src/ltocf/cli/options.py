@@ -13,7 +13,46 @@ RunPath = Annotated[
 ]
 Column = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="The name of its column. By default it is guessed."),
+    typer.Option(
+        metavar="COLUMN",
+        help="The name of its column, or its number from 1. By default it is guessed.",
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="How strong an interaction is: plays, a quantity or a rating."
+    ),
+]
+Repeats = Annotated[
+    str | None,
+    typer.Option(
+        metavar="sum|max",
+        help="How the weights of a repeated pair become one. Without --weight each row weighs 1, "
+        "so that sum counts the rows.",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(help="What stands between columns, such as ';' or '::'. By default it is found."),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row names the columns. By default it is found out.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Such as utf-8, utf-16 or latin-1. By default it is found out."),
+]
+SkipBad = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad", help="Pass over rows that cannot be read, and count them, instead of failing."
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 K = Annotated[int, typer.Option("--k", "-k", help="How many to list.")]

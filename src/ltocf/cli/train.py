@@ -43,6 +43,7 @@ def train(
     """Train a model and test it once; everything goes into a run directory."""
     from ltocf.config import make_config, read_config
     from ltocf.data.sources.catalog import load_dataset
+    from ltocf.data.sources.text_folder import dropped_line
     from ltocf.runs.automatic import settle
     from ltocf.runs.pipeline import start_run, train_run
     from ltocf.runs.run import Run
@@ -62,6 +63,8 @@ def train(
         name = Path(settings.dataset).name
         output = output or Path("runs") / f"{name}-{settings.model_name}"
         dataset = load_dataset(settings.dataset)
+        if dataset.split.dropped:
+            say(dropped_line(dataset.split.dropped))
         if settings.model_name == "auto":
             settings = settle(settings, dataset.split, budget, say)
         run = start_run(settings, output, dataset=dataset, overwrite=overwrite)

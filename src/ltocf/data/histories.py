@@ -31,7 +31,8 @@ def check_recency(train: Interactions, recency: float) -> None:
     if recency and train.timestamps is None:
         raise ConfigError(
             f"recency = {recency!r} needs the time of each interaction, which these data do not "
-            "have; name the time column or leave recency out"
+            "have; name the time column (for a folder of train.txt: 'ltocf prepare --ordered') "
+            "or leave recency out"
         )
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ltocf.data.row_arrays import RowDigest, distinct
+from ltocf.data.row_arrays import Rows as Rows  # most callers know it from here
 from ltocf.errors import DataError
 
-Rows = NDArray[np.int32]
 Id = str | int
 
 
@@ -105,31 +106,6 @@ def shorten_id(id_: Id) -> str:
     return text if len(text) <= 80 else f"{text[:60]}...({len(text)} characters)"
 
 
-def distinct(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """An order that sorts the keys, and where in it each distinct key begins."""
-    order = np.argsort(key)  # not stable, which is twice as slow: callers must not care
-    ordered = key[order]
-    changes: NDArray[np.bool_] = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    return order, np.flatnonzero(changes[: len(key)])
-
-
-class RowDigest:
-    """A fingerprint of pairs that may come piece by piece."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        self._users, self._items = hashlib.sha256(), hashlib.sha256()
-
-    def update(self, users: Rows, items: Rows) -> None:
-        self.length += len(users)
-        self._users.update(np.ascontiguousarray(users).data)
-        self._items.update(np.ascontiguousarray(items).data)
-
-    def fingerprint(self, n_users: int, n_items: int) -> str:
-        whole = f"{n_users} {n_items} {self._users.hexdigest()} {self._items.hexdigest()}"
-        return hashlib.sha256(whole.encode()).hexdigest()[:16]
-
-
 @dataclass(frozen=True, eq=False)
 class Interactions:
     """Distinct (user, item) pairs, sorted by user and then item: a CSR matrix in disguise."""
@@ -139,6 +115,7 @@ class Interactions:
     user_ids: IdMap
     item_ids: IdMap
     timestamps: NDArray[np.int64] | None = None  # (n,) of the first time each pair was seen
+    weights: NDArray[np.float32] | None = None  # (n,) how strong: plays, a rating; above 0
 
     @classmethod
     def build(
@@ -148,8 +125,9 @@ class Interactions:
         user_ids: IdMap | int,
         item_ids: IdMap | int,
         timestamps: NDArray[np.int64] | None = None,
+        weights: NDArray[np.float32] | None = None,
     ) -> Interactions:
-        """Sort the pairs and merge duplicates, keeping each pair's first time."""
+        """Sort the pairs and merge duplicates: first times are kept, weights add up."""
         user_map = IdMap.range(user_ids) if isinstance(user_ids, int) else user_ids
         item_map = IdMap.range(item_ids) if isinstance(item_ids, int) else item_ids
         key = users.astype(np.int64) * max(len(item_map), 1) + items
@@ -158,7 +136,10 @@ class Interactions:
             users, items = users[order[first]], items[order[first]]
             if timestamps is not None:
                 timestamps = np.minimum.reduceat(timestamps[order], first)
-        return cls(users.astype(np.int32), items.astype(np.int32), user_map, item_map, timestamps)
+            if weights is not None:
+                weights = np.add.reduceat(weights[order], first)
+        rows = users.astype(np.int32), items.astype(np.int32)
+        return cls(*rows, user_map, item_map, timestamps, weights)
 
     def __len__(self) -> int:
         return len(self.users)
@@ -203,25 +184,43 @@ class Interactions:
 
     def select(self, mask: NDArray[np.bool_]) -> Interactions:
         """The pairs where `mask` holds, with the same ids."""
-        timestamps = None if self.timestamps is None else self.timestamps[mask]
-        return Interactions(
-            self.users[mask], self.items[mask], self.user_ids, self.item_ids, timestamps
+        return replace(
+            self,
+            users=self.users[mask],
+            items=self.items[mask],
+            timestamps=None if self.timestamps is None else self.timestamps[mask],
+            weights=None if self.weights is None else self.weights[mask],
         )
 
     def union(self, other: Interactions) -> Interactions:
-        """The pairs of either, which must share their ids."""
-        both = self.timestamps is not None and other.timestamps is not None
+        """The pairs of either, which must share their ids; times and weights if both have them."""
         return Interactions.build(
             np.concatenate([self.users, other.users]),
             np.concatenate([self.items, other.items]),
             self.user_ids,
             self.item_ids,
-            np.concatenate([self.timestamps, other.timestamps]) if both else None,
+            _joined(self.timestamps, other.timestamps),
+            _joined(self.weights, other.weights),
         )
 
     @cached_property
+    def strengths(self) -> NDArray[np.float32] | None:
+        """How much each pair counts, if there are weights: log2(1 + weight). (n,)
+
+        Plays and purchases are heavy-tailed: 1, 3, 7 and 15 of them count 1, 2, 3 and 4.
+        """
+        return None if self.weights is None else np.log2(1 + self.weights)
+
+    @cached_property
     def fingerprint(self) -> str:
-        """Changes when any pair or the number of users or items does; names caches."""
+        """Changes when a pair, a weight or the number of users or items does; names caches."""
         digest = RowDigest()
-        digest.update(self.users, self.items)
+        digest.update(self.users, self.items, self.weights)
         return digest.fingerprint(self.n_users, self.n_items)
+
+
+Column = TypeVar("Column", NDArray[np.int64], NDArray[np.float32])
+
+
+def _joined(one: Column | None, other: Column | None) -> Column | None:
+    return None if one is None or other is None else np.concatenate([one, other])

@@ -92,7 +92,7 @@ def _recommend_all(
 def _manifest(recommender: Recommender, options: list[object]) -> str:
     """What the lists depend on: a part made from anything else must not be taken."""
     digest = hashlib.sha256(recommender.model.graph.interactions.fingerprint.encode())
-    digest.update(recommender.fitted.seen.fingerprint.encode())
+    digest.update(recommender.dataset.split.known.fingerprint.encode())
     for name, tensor in sorted(recommender.model.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())

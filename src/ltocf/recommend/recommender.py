@@ -150,8 +150,8 @@ class Recommender:
         """The k best items of each user, best first: columns user, rank, item, score, source, and
         what the data set has to display of an item.
 
-        Items that a user already has are left out unless `keep_seen`. `candidates` are the only
-        items to choose from, `exclude` are never chosen; ids in them that are no item here are
+        Items that a user has met, liked or not, are left out unless `keep_seen`. `candidates` are
+        the only items to choose from, `exclude` are never chosen; ids in them that are no item are
         passed over. Of many users the unknown are left out (`unknown_users` lists them), or with
         `strict` a DataError; so is one user who is unknown. Who has no history gets what is
         popular, and `source` is then 'popularity' instead of 'model'.
@@ -166,7 +166,7 @@ class Recommender:
             rows,
             k,
             n_items=seen.n_items,
-            seen=None if keep_seen else seen,
+            seen=None if keep_seen else self.dataset.split.known,
         )
         owners = seen.user_ids.ids[rows].rename("user")
         table, items = ranked_table(owners, ranked, seen.item_ids.ids.rename("item"), cold[rows])

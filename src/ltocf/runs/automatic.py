@@ -12,12 +12,12 @@ import numpy as np
 from ltocf.config import RunConfig
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split, hold_out_validation
-from ltocf.ranking.metrics import evaluate
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.base import Scorer
-from ltocf.models.history import HistoryModel, HistoryScorer
 from ltocf.models.blend import BlendScorer
+from ltocf.models.history import HistoryModel, HistoryScorer
+from ltocf.ranking.metrics import evaluate
 
 Options = dict[str, Any]
 SELECT_BY = "recall@20"

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from ltocf.runs.run import Run
 from ltocf.config import RunConfig
-from ltocf.runs.curves import draw_curves
-from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
+from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import Split, hold_out_validation
 from ltocf.errors import CheckpointError, ConfigError
-from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.base import Model
+from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.runs.curves import draw_curves
+from ltocf.runs.run import Run
 from ltocf.runs.training import EpochRecord, Progress, TrainState, fit
 
 TEST_KS = (10, 20, 50)

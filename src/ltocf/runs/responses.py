@@ -13,10 +13,10 @@ from torch import Tensor
 
 from ltocf.errors import ConfigError
 from ltocf.files import replacing
+from ltocf.filters.chebyshev import evaluate
 from ltocf.models.base import Model
 from ltocf.models.filter import FilterModel
 from ltocf.models.ltocf import LTOCF
-from ltocf.filters.chebyshev import evaluate
 from ltocf.ode.solvers import Connection, Solver
 from ltocf.ode.times import TimePoints
 

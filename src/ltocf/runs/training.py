@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from ltocf.config import LossConfig, TrainConfig
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
-from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.models.base import Model
+from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.threads import threads_for
 
 SELECT_BY = "recall@20"

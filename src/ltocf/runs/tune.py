@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ltocf.config import RunConfig, make_config, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.errors import ConfigError
-from ltocf.ranking.metrics import evaluate
 from ltocf.files import replacing, writing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model, check_settings
 from ltocf.models.history import HistoryModel
+from ltocf.ranking.metrics import evaluate
 from ltocf.runs.pipeline import split_for
 from ltocf.runs.training import SELECT_BY, EpochRecord, fit
 

@@ -11,21 +11,21 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from ltocf.runs.run import Run
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.ingest.display import read_display
-from ltocf.data.interactions import IdMap, Interactions
-from ltocf.data.ingest.log import read_log
+from ltocf.data.ingest.memory import read_log
 from ltocf.data.ingest.readers import LogSource
+from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.splits import contains
 from ltocf.errors import CheckpointError, DataError
 from ltocf.files import writing
-from ltocf.ranking.metrics import evaluate
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.base import Model
+from ltocf.ranking.metrics import evaluate
 from ltocf.runs.pipeline import TEST_KS, held_out_of
+from ltocf.runs.run import Run
 from ltocf.runs.training import Progress, TrainState, fit
 
 EPOCHS = 2
@@ -72,10 +72,14 @@ def update_run(
         settings = run.config.train.model_copy(update={"epochs": epochs, "learning_rate": rate})
         model = warm_fit(old, run.config.model_copy(update={"train": settings}), dataset, progress)
         split = dataset.split
-        metrics = evaluate(model.scorer(), split.test, split.seen, TEST_KS) if len(split.test) else {}
+        metrics = (
+            evaluate(model.scorer(), split.test, split.seen, TEST_KS) if len(split.test) else {}
+        )
         replaced = output is None or output.resolve() == run.path.resolve()
         # The run keeps its own settings: they are how to train it again from the start.
-        stored = Run.store(path, run.config, dataset, model, metrics, overwrite=overwrite or replaced)
+        stored = Run.store(
+            path, run.config, dataset, model, metrics, overwrite=overwrite or replaced
+        )
         return stored, added
 
 

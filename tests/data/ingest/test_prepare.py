@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ltocf.data import pair_store
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest import pair_store
-from ltocf.data.ingest.log import read_log
+from ltocf.data.ingest.memory import read_log
 from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import load_dataset
@@ -40,7 +40,11 @@ def in_memory(log: pl.DataFrame, recipe: Recipe) -> Split:
         "none": lambda: no_split(interactions),
     }
     split = splits[recipe.split]()
-    return hold_out_validation(split, recipe.valid, seed=recipe.seed) if recipe.valid else split
+    return (
+        hold_out_validation(split, recipe.validation, seed=recipe.seed)
+        if recipe.validation
+        else split
+    )
 
 
 def same(left: Interactions, right: Interactions) -> bool:
@@ -57,13 +61,13 @@ def same(left: Interactions, right: Interactions) -> bool:
     "recipe",
     [
         Recipe(split="ratio", ratio=0.7, seed=5),
-        Recipe(split="ratio", valid=0.2, seed=6),
+        Recipe(split="ratio", validation=0.2, seed=6),
         Recipe(split="temporal", ratio=0.6),
-        Recipe(split="temporal", ratio=0.9, valid=0.3),
+        Recipe(split="temporal", ratio=0.9, validation=0.3),
         Recipe(split="leave-last-out"),
         Recipe(split="none"),
     ],
-    ids=lambda recipe: f"{recipe.split}-{recipe.valid}",
+    ids=lambda recipe: f"{recipe.split}-{recipe.validation}",
 )
 def test_on_disk_and_in_memory_give_the_same_split(log, recipe, bucket_rows, tmp_path, monkeypatch):
     monkeypatch.setattr(pair_store, "BUCKET_ROWS", bucket_rows)
@@ -111,11 +115,12 @@ def test_the_report_adds_up_and_reads_well(tmp_path):
     assert report.rows == 7 == report.below_threshold + report.duplicates + report.too_few + kept
     text = "\n".join(report.lines())
     assert "user = 'user_id' (guessed), item = 'film', rating = 'stars' (guessed)" in text
-    assert "left out: 1 (rating below the threshold or missing)" in text
+    assert "not liked: 1 rows with a rating below the threshold or none; 0 pairs are kept" in text
+    assert "split: none, all 4 train and nothing is left to test" in text
     assert "kept: 2 users x 2 items, density 100.0000%" in text
     assert "does not know" not in text
     about = json.loads((tmp_path / "out" / "dataset.json").read_text())
-    assert about["origin"]["dropped"]["below_threshold"] == 1
+    assert about["origin"]["below_threshold"] == 1
     assert about["origin"]["options"]["min_user"] == 2
     assert json.loads(json.dumps(report.to_dict()))["density"] == 1
 
@@ -211,9 +216,9 @@ def test_a_user_who_has_everything_is_split_like_anyone(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        (Recipe(split="thirds"), "unknown split 'thirds'; choose one of: ratio, temporal"),
+        (Recipe(split="thirds"), "split = 'thirds' is no choice; choose one of: ratio, temp"),
         (Recipe(ratio=1.5), "ratio must lie between 0 and 1, got 1.5"),
-        (Recipe(valid=-1), "valid must lie between 0 and 1, got -1"),
+        (Recipe(validation=-1), "validation must lie between 0 and 1, got -1"),
         (Recipe(min_user=0), "min_user must be at least 1, got 0"),
         (Recipe(min_item=10**6), "nothing is left: no users with 1 and items with 1000000"),
         (Recipe(threshold=3), "cannot guess the rating column"),
@@ -260,8 +265,8 @@ def test_an_unwritable_output_is_said(log, tmp_path):
 @pytest.mark.parametrize(
     "broken",
     [
-        "ltocf.data.ingest.column_files.ColumnFiles.append",
-        "ltocf.data.ingest.column_files.ColumnFiles.replace",
+        "ltocf.data.pair_columns.ColumnFiles.append",
+        "ltocf.data.pair_columns.ColumnFiles.replace",
         "polars.DataFrame.write_parquet",
         "polars.LazyFrame.sink_parquet",
         "pathlib.Path.write_text",

@@ -14,14 +14,28 @@ def test_a_folder_of_lightgcn_text_is_a_data_set(tmp_path):
     (folder / "test.txt").write_text("0 2\n1\n")
     data = load_dataset(folder)
     assert data.name == "mine"
-    assert data.counts == {"users": 3, "items": 3, "train": 4, "valid": 0, "test": 1}
+    assert data.counts == {"users": 3, "items": 3, "train": 4, "valid": 0, "test": 1, "unliked": 0}
 
 
-def test_a_test_item_that_train_does_not_know_is_an_error(tmp_path):
-    (tmp_path / "train.txt").write_text("0 0 1\n")
-    (tmp_path / "test.txt").write_text("0 7\n")
-    with pytest.raises(DataError, match="test item 7 is not in train"):
+def test_test_items_that_train_does_not_know_are_dropped_unless_told_otherwise(tmp_path):
+    (tmp_path / "train.txt").write_text("0 0 1\n1 2\n")
+    (tmp_path / "test.txt").write_text("0 7 2\n")
+    data = load_dataset(tmp_path)
+    assert (data.counts["items"], data.counts["test"], data.split.dropped) == (3, 1, 1)
+    assert load_dataset(tmp_path, unknown="keep").counts["items"] == 4
+    with pytest.raises(DataError, match=r"test item 7 is not in train .* with --unknown drop"):
+        load_dataset(tmp_path, unknown="error")
+
+
+def test_lines_have_an_order_only_if_that_is_said(tmp_path):
+    (tmp_path / "train.txt").write_text("0 3 1 2\n")
+    (tmp_path / "test.txt").write_text("0 2 1\n1 3\n")
+    with pytest.raises(DataError, match="the test set holds no interaction"):
         load_dataset(tmp_path)
+    (tmp_path / "train.txt").write_text("0 3 1 2\n1 2 1\n")
+    assert load_dataset(tmp_path).split.train.timestamps is None
+    train = load_dataset(tmp_path, ordered=True).split.train
+    assert train.later_counts.tolist() == [1, 0, 2, 0, 1], "of 1, 2 and 3, then of 1 and 2"
 
 
 def test_a_prepared_directory_is_loaded_by_its_path(tmp_path):
@@ -50,4 +64,5 @@ def test_the_published_sets_have_the_published_counts(name):
         "train": facts.train,
         "valid": 0,
         "test": facts.test,
+        "unliked": 0,
     }

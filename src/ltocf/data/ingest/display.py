@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from ltocf.data.ingest.columns import choose_item_column, id_expression
-from ltocf.data.ingest.readers import open_parts, reading
+from ltocf.data.ingest.columns import choose_item_column
+from ltocf.data.ingest.readers import open_log, reading
+from ltocf.data.ingest.values import id_expression
 
 
 def read_display(path: str | Path, ids: pl.Series, log_column: str) -> tuple[pl.DataFrame, int]:
@@ -17,14 +18,14 @@ def read_display(path: str | Path, ids: pl.Series, log_column: str) -> tuple[pl.
     """
     key = ids.cast(pl.String).rename("id").to_frame()
     tables = []
-    for part in open_parts(path):
-        column = choose_item_column(part, log_column)
-        others = [name for name in part.schema.names() if name != column]
+    for table in open_log(path).tables:
+        column = choose_item_column(table, log_column)
+        others = [name for name in table.schema.names() if name != column]
         # A display column called 'id' would hide the data set's own.
         shown = [pl.col(name).alias("items_id" if name == "id" else name) for name in others]
-        with reading(part.label):
-            table = part.frame.select(id_expression(part, column).alias("id"), *shown)
-            tables.append(table.join(key.lazy(), on="id", how="semi").collect(engine="streaming"))
+        with reading(table.label):
+            rows = table.frame.select(id_expression(table, column).alias("id"), *shown)
+            tables.append(rows.join(key.lazy(), on="id", how="semi").collect(engine="streaming"))
     known = pl.concat(tables, how="vertical_relaxed").unique(
         "id", keep="first", maintain_order=True
     )

@@ -1,234 +1,226 @@
-"""A log as batches of numbered users and items, read once and in bounded memory."""
+"""A log as numbered users and items, read once, some rows at a time, in bounded memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from ltocf.data.ingest.columns import (
-    Columns,
-    choose_columns,
-    id_expression,
-    reaches_expression,
-    require,
-    time_expression,
-)
-from ltocf.data.ingest.readers import LogSource, Part, open_parts, reading
-from ltocf.data.interactions import IdMap, Interactions
-from ltocf.errors import DataError
+from ltocf.data.ingest import values
+from ltocf.data.ingest.codes import Codes
+from ltocf.data.ingest.columns import LogColumns, choose_columns, guess_column, require
+from ltocf.data.ingest.readers import EXTRA, LogSource, Table, open_log, reading
+from ltocf.data.ingest.roles import NAMES, OPTIONAL
+from ltocf.data.ingest.text_form import TextOptions
+from ltocf.data.pair_columns import Arrays
+from ltocf.data.pair_store import TRAIN, UNLIKED, Repeats
+from ltocf.errors import ConfigError, DataError
 
 BATCH_ROWS = 1_000_000
+REASONS = 3  # of the rows that were skipped, so many are told
 
 
-class Batch(NamedTuple):
-    """Some rows of a log, as codes that `Log.ranked` explains."""
+@dataclass(frozen=True)
+class Reading:
+    """How a log is read: its columns by name, number (from 1) or guess, and its form."""
 
-    users: NDArray[np.uint32]  # (n,)
-    items: NDArray[np.uint32]  # (n,)
-    times: NDArray[np.int64] | None  # (n,)
+    user: str | None = None
+    item: str | None = None
+    time: str | None = None
+    rating: str | None = None
+    weight: str | None = None  # how strong an interaction is: plays, a quantity, a rating
+    repeats: Repeats | None = None  # how the weights of a repeated pair become one; none: sum
+    threshold: float | None = None  # a lower rating, or none, is no like
+    separator: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    skip_bad: bool = False  # pass over rows that cannot be read, instead of failing
 
+    @property
+    def weighted(self) -> bool:
+        """Repeats without a column of weights: each row weighs 1."""
+        return self.weight is not None or self.repeats is not None
 
-class Codes:
-    """Numbers that polars gives to ids as it meets them, the same ones while this object lives."""
+    def check(self) -> None:
+        self.text_options().check()
+        if self.repeats not in (None, *get_args(Repeats)):
+            choices = ", ".join(get_args(Repeats))
+            raise ConfigError(f"unknown repeats {self.repeats!r}; choose one of: {choices}")
+        if self.repeats == "max" and self.weight is None:
+            raise ConfigError("repeats 'max' needs a column of weights; name it with --weight")
 
-    def __init__(self) -> None:
-        self.dtype = pl.Categorical(pl.Categories.random())
-        self._anchor = pl.Series(dtype=self.dtype)  # unused categories are forgotten
-        self._end = 0
-
-    def note(self, codes: pl.Series) -> NDArray[np.uint32]:
-        """The codes as an array; `ids` will know them."""
-        numbers = codes.to_numpy()
-        self._end = max(self._end, int(numbers.max()) + 1 if len(numbers) else 0)
-        return numbers
-
-    def ids(self) -> pl.Series:
-        """The id of each code up to the highest one noted."""
-        codes = pl.int_range(self._end, dtype=pl.UInt32, eager=True)
-        return codes.cat.to(self.dtype).cast(pl.String).rename("id")
+    def text_options(self) -> TextOptions:
+        return TextOptions(self.separator, self.header, self.encoding)
 
 
 @dataclass
 class Log:
-    """An opened log. `rows` and `below_threshold` count what `batches` has passed so far.
+    """An opened log. The counts are those of what `rows` has passed so far.
 
     Codes are given in the order in which polars' threads meet the ids: use them through `ranked`.
+    Two logs that share `codes`, such as train and test, number their ids together.
     """
 
-    parts: list[Part]
-    columns: Columns
-    threshold: float | None = None
-    rows: int = 0
+    tables: list[Table]
+    columns: LogColumns
+    how: Reading
+    items: Path | None = None  # the table of items that came with the log
+    codes: dict[str, Codes] = field(default_factory=lambda: {"user": Codes(), "item": Codes()})
+    count: int = 0
     below_threshold: int = 0
-    _codes: dict[str, Codes] = field(default_factory=lambda: {"user": Codes(), "item": Codes()})
+    skipped: int = 0
+    reasons: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(
-        cls,
-        source: LogSource,
-        *,
-        user: str | None = None,
-        item: str | None = None,
-        time: str | None = None,
-        rating: str | None = None,
-        threshold: float | None = None,
-        separator: str | None = None,
-    ) -> Log:
-        """Find the columns, by name or by guess; nothing is read yet but headers and a sample."""
-        parts = open_parts(source, separator=separator)
-        if threshold is not None and rating is None:
-            rating = "?"
-        columns = choose_columns(parts[0], user=user, item=item, time=time, rating=rating)
-        for part in parts:
-            require(part, columns)
-        return cls(parts, columns, threshold)
+    def open(cls, source: LogSource, how: Reading | None = None, like: Log | None = None) -> Log:
+        """Find the columns; nothing is read yet but headers and a sample. `like` is a log whose
+        codes, and columns where they are not given, this one shares."""
+        how = how or Reading()
+        how.check()
+        opened = open_log(source, how.text_options(), keep_extra=how.skip_bad)
+        given = {role: getattr(how, role) for role in NAMES}
+        if how.threshold is not None and given["rating"] is None:
+            given["rating"] = "?"
+        columns = choose_columns(opened.tables[0], **given)
+        for table in opened.tables:
+            require(table, columns)
+        log = cls(opened.tables, columns, how, opened.items)
+        if like is not None:
+            log.codes = like.codes
+        for role, codes in log.codes.items():
+            # Text files have no types, so what looks like integers is; else the type decides.
+            types = (t.schema[getattr(columns, role)] for t in log.tables if t.typed)
+            codes.typed_as_integers &= all(
+                type_.is_integer() or type_.is_float() for type_ in types
+            )
+        return log
 
     @property
     def label(self) -> str:
-        more = f" and {len(self.parts) - 1} more" if len(self.parts) > 1 else ""
-        return self.parts[0].label + more
+        more = f" and {len(self.tables) - 1} more" if len(self.tables) > 1 else ""
+        return self.tables[0].label + more
+
+    def notes(self) -> list[str]:
+        """What was found out about the form, and which columns could count but do not."""
+        notes = list(dict.fromkeys(note for table in self.tables for note in table.notes))
+        used = {self.columns.user, self.columns.item, self.columns.time}
+        used |= {self.columns.rating, self.columns.weight}
+        for role in OPTIONAL:
+            name = guess_column(self.tables[0], role)
+            if name is not None and name not in used:
+                used.add(name)
+                notes.append(HINTS[role].format(name=name))
+        return notes
 
     def known_rows(self) -> int | None:
         """How many rows there are, where that can be told without reading them."""
-        if not all(part.typed for part in self.parts):
+        if not all(table.typed for table in self.tables):
             return None
         with reading(self.label):
-            return sum(int(part.frame.select(pl.len()).collect().item()) for part in self.parts)
+            return sum(int(table.frame.select(pl.len()).collect().item()) for table in self.tables)
 
-    def batches(self) -> Iterator[Batch]:
-        """The rows that reach the threshold. A missing id or unreadable value is a DataError."""
-        for part in self.parts:
-            yield from self._batches_of(part)
-        if not self.rows:
+    def rows(self, part: int = TRAIN) -> Iterator[Arrays]:
+        """All rows as 'user' and 'item' codes, 'part', and 'time' and 'weight' if there are any.
+
+        The part is `part`, or UNLIKED where the rating is too low. A missing id or unreadable value
+        is a DataError, or with `skip_bad` counted.
+        """
+        for table in self.tables:
+            yield from self._rows_of(table, part)
+        if not self.count:
             raise DataError(f"{self.label}: holds no row below its header")
-        if self.below_threshold == self.rows:
+        if self.skipped == self.count:
+            raise DataError(f"{self.label}: no row can be read; the first: {self.reasons[0]}")
+        if self.below_threshold == self.count - self.skipped:
             raise DataError(
                 f"{self.label}: no rating in column {self.columns.rating!r} reaches "
-                f"the threshold {self.threshold}; lower it"
+                f"the threshold {self.how.threshold}; lower it"
             )
 
-    def ranked(self, role: str) -> tuple[pl.Series, NDArray[np.int32]]:
-        """For 'user' or 'item': the ids, ascending, and the rank of each code among them."""
-        name = getattr(self.columns, role)
-        ids = self._codes[role].ids()
-        # Text files have no types, so what looks like integers is; elsewhere the type decides.
-        if all(not part.typed or part.schema[name].is_integer() for part in self.parts):
-            ids = _as_integers(ids)
-        order = ids.arg_sort().to_numpy()
-        rank = np.empty(len(ids), dtype=np.int32)
-        rank[order] = np.arange(len(ids), dtype=np.int32)
-        return ids.gather(order), rank
+    def _rows_of(self, table: Table, part: int) -> Iterator[Arrays]:
+        before = self.count
+        with reading(table.label):
+            query = table.frame.select(self._expressions(table))
+            for rows in query.collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
+                good = self._without_bad(table, rows, self.count - before)
+                self.count += rows.height
+                self.skipped += rows.height - good.height
+                yield self._arrays(good, part)
 
-    def _batches_of(self, part: Part) -> Iterator[Batch]:
-        before = self.rows
-        with reading(part.label):
-            query = part.frame.select(self._expressions(part))
-            for table in query.collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
-                self._refuse_nulls(part, table, self.rows - before)
-                self.rows += table.height
-                if "rating" in table.columns:
-                    kept = table.filter(pl.col("rating"))
-                    self.below_threshold += table.height - kept.height
-                    table = kept
-                times = table["time"].to_numpy() if "time" in table.columns else None
-                users, items = (codes.note(table[role]) for role, codes in self._codes.items())
-                yield Batch(users, items, times)
+    def _arrays(self, rows: pl.DataFrame, part: int) -> Arrays:
+        found: Arrays = {role: codes.note(rows[role]) for role, codes in self.codes.items()}
+        found["part"] = np.full(rows.height, part, dtype=np.uint8)
+        if "rating" in rows.columns:
+            disliked = ~rows["rating"].to_numpy()
+            found["part"][disliked] = UNLIKED
+            self.below_threshold += int(np.count_nonzero(disliked))
+        if "time" in rows.columns:
+            found["time"] = rows["time"].to_numpy()
+        if "weight" in rows.columns:
+            found["weight"] = rows["weight"].to_numpy()
+        elif self.how.weighted:
+            found["weight"] = np.ones(rows.height, dtype=np.float32)
+        return found
 
-    def _expressions(self, part: Part) -> list[pl.Expr]:
-        """Columns 'user', 'item', 'time' and 'rating', the last one as whether it suffices."""
+    def _expressions(self, table: Table) -> list[pl.Expr]:
+        """A column for each role, 'rating' as whether it suffices; null where a value is bad."""
         columns = self.columns
         found = {
-            role: id_expression(part, getattr(columns, role)).cast(codes.dtype).to_physical()
-            for role, codes in self._codes.items()
+            role: values.id_expression(table, getattr(columns, role))
+            .cast(codes.dtype)
+            .to_physical()
+            for role, codes in self.codes.items()
         }
         if columns.time is not None:
-            found["time"] = time_expression(part, columns.time)
-        if columns.rating is not None and self.threshold is not None:
-            found["rating"] = reaches_expression(part, columns.rating, self.threshold)
+            found["time"] = values.time_expression(table, columns.time)
+        if columns.rating is not None and self.how.threshold is not None:
+            found["rating"] = values.reaches_expression(table, columns.rating, self.how.threshold)
+        if columns.weight is not None:
+            found["weight"] = values.weight_expression(table, columns.weight)
+        if EXTRA in table.schema:
+            found["extra"] = values.extra_expression()
         return [expression.alias(role) for role, expression in found.items()]
 
-    def _refuse_nulls(self, part: Part, table: pl.DataFrame, before: int) -> None:
-        for role in table.columns:
-            if table[role].null_count():
-                row = before + int(table[role].is_null().arg_max() or 0)
-                name = getattr(self.columns, role)
-                value = part.frame.select(name).slice(row, 1).collect().item()
-                what = _complaint(role, value)
-                raise DataError(f"{part.label}: row {row + 1:,}: {what} in column {name!r}")
+    def _without_bad(self, table: Table, rows: pl.DataFrame, before: int) -> pl.DataFrame:
+        """The rows without nulls; the first null is a DataError unless bad rows are skipped."""
+        if not any(column.null_count() for column in rows.get_columns()):
+            return rows
+        bad = rows.select(pl.any_horizontal(pl.all().is_null())).to_series()
+        for place in bad.arg_true().head(REASONS - len(self.reasons)):
+            role = next(name for name in rows.columns if rows[name][place] is None)
+            reason = self._complaint(table, before + place, role)
+            if not self.how.skip_bad:
+                raise DataError(f"{table.label}: {reason}; --skip-bad passes over such rows")
+            self.reasons.append(f"{table.label}: {reason}")
+        return rows.filter(~bad)
+
+    def _complaint(self, table: Table, row: int, role: str) -> str:
+        name = EXTRA if role == "extra" else getattr(self.columns, role)
+        value = table.frame.select(name).slice(row, 1).collect().item()
+        if role == "extra":
+            return f"row {row + 1:,}: more fields than columns, such as {value!r}"[:120]
+        return f"row {row + 1:,}: {_what_is_wrong(role, value)} in column {name!r}"
 
 
-@dataclass(frozen=True)
-class LogContents:
-    """A log in memory, and what was done to it: rows = pairs + below_threshold + duplicates."""
-
-    interactions: Interactions
-    columns: Columns
-    rows: int
-    below_threshold: int
-    duplicates: int
+HINTS = {
+    "rating": "column {name!r}: every rating counts as a like; --threshold 4 asks for 4 or more",
+    "weight": "column {name!r} is not used; --weight {name} lets it count as strength",
+}
 
 
-def read_log(
-    source: LogSource,
-    *,
-    user: str | None = None,
-    item: str | None = None,
-    time: str | None = None,
-    rating: str | None = None,
-    threshold: float | None = None,
-    separator: str | None = None,
-) -> LogContents:
-    """Read a file, a folder of part files or a data frame of polars or pandas; rows ascend by id.
-
-    Columns are found by name or by guess. With a `threshold`, rows with a lower rating or none are
-    left out. A pair that appears again is merged, at its first time.
-    """
-    log = Log.open(
-        source,
-        user=user,
-        item=item,
-        time=time,
-        rating=rating,
-        threshold=threshold,
-        separator=separator,
-    )
-    batches = list(log.batches())
-    users, user_ids = _rows_of(log, "user", np.concatenate([batch.users for batch in batches]))
-    items, item_ids = _rows_of(log, "item", np.concatenate([batch.items for batch in batches]))
-    times = [batch.times for batch in batches if batch.times is not None]
-    interactions = Interactions.build(
-        users, items, user_ids, item_ids, np.concatenate(times) if times else None
-    )
-    duplicates = len(users) - len(interactions)
-    return LogContents(interactions, log.columns, log.rows, log.below_threshold, duplicates)
-
-
-def _rows_of(log: Log, role: str, codes: NDArray[np.uint32]) -> tuple[NDArray[np.int32], IdMap]:
-    """The codes as rows among the ids that are in use, ascending."""
-    ids, rank = log.ranked(role)
-    ranks = rank[codes]
-    used = np.bincount(ranks, minlength=len(ids)) > 0
-    row_of_rank = np.cumsum(used, dtype=np.int32) - 1
-    return row_of_rank[ranks].astype(np.int32), IdMap(ids.filter(pl.Series(used)))
-
-
-def _as_integers(ids: pl.Series) -> pl.Series:
-    """The ids as integers if every one is written as integers are, and as they are if not."""
-    numbers = ids.cast(pl.Int64, strict=False)
-    return numbers if numbers.cast(pl.String).eq_missing(ids).all() else ids
-
-
-def _complaint(role: str, value: object) -> str:
+def _what_is_wrong(role: str, value: object) -> str:
+    shown = repr(value)[:60]
     if role in ("user", "item"):
-        return f"no {role} id"
+        missing = value is None or value == "" or value != value
+        return f"no {role} id" if missing else f"{role} id {shown} is not a whole number"
     if value is None:
         return f"no {role}"
-    shown = repr(value)[:60]
     if role == "rating":
         return f"{shown} is not a number"
+    if role == "weight":
+        return f"{shown} is not a number above 0"
     return f"time {shown} is not written like the others"

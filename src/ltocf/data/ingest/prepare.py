@@ -4,62 +4,76 @@ from __future__ import annotations
 
 import shutil
 import time as clock
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
 
-from ltocf.data.dataset import MARKER, PARTS, describe
-from ltocf.data.ingest.column_files import ColumnFiles
+from ltocf.data.dataset_files import MARKER, write_dataset
 from ltocf.data.ingest.display import read_display
-from ltocf.data.ingest.log import Log
-from ltocf.data.ingest.pair_cuts import SPLITS, SplitName, cut_test, cut_validation, thin
-from ltocf.data.ingest.pair_store import PairStore, merge_repeats
+from ltocf.data.ingest.log import REASONS, Log, Reading
 from ltocf.data.ingest.readers import LogSource
-from ltocf.data.ingest.report import Report
-from ltocf.data.interactions import Rows
-from ltocf.data.splits import check_fraction
-from ltocf.errors import ConfigError
+from ltocf.data.ingest.report import PrepareReport
+from ltocf.data.pair_columns import ColumnFiles
+from ltocf.data.pair_cuts import (
+    SPLIT_KINDS,
+    SplitKind,
+    Unknown,
+    check_fraction,
+    cut_test,
+    cut_validation,
+    drop_rare,
+    drop_unknown,
+    refuse_empty,
+)
+from ltocf.data.pair_store import (
+    OPTIONAL_TYPES,
+    PARTS,
+    TEST,
+    TRAIN,
+    Counts,
+    Pairs,
+    PairStore,
+    merge_repeats,
+    take,
+)
+from ltocf.data.row_arrays import Rows
+from ltocf.errors import ConfigError, DataError
 from ltocf.files import new_directory
 
 CHUNK_ROWS = 1_000_000
-CODED = {"user": np.uint32, "item": np.uint32}
-CODED_TIMED = {**CODED, "time": np.int64}
+CODED = {"user": np.uint32, "item": np.uint32, "part": np.uint8}
 Progress = Callable[[str, int, int | None], None]  # stage, done, and the total if it is known
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What is done to a log: its columns by name or guess, what is left out, how it is split."""
+class Recipe(Reading):
+    """What is done to a log: how it is read, what is left out, how it is split."""
 
-    user: str | None = None
-    item: str | None = None
-    time: str | None = None
-    rating: str | None = None
-    threshold: float | None = None  # rows with a lower rating, or none, are left out
-    separator: str | None = None
     min_user: int = 1  # interactions that each user, and each item, must have left: a k-core
     min_item: int = 1
-    split: SplitName = "ratio"
+    split: SplitKind = "ratio"
     ratio: float = 0.8  # the share of train
-    valid: float = 0.0  # the share of train that is held out for validation
+    unknown: Unknown = "drop"  # what is done with given test pairs that train does not know
+    validation: float = 0.0  # the share of train that is held out for validation
     seed: int = 0
 
     def check(self) -> None:
-        if self.split not in SPLITS:
-            raise ConfigError(f"unknown split {self.split!r}; choose one of: {', '.join(SPLITS)}")
+        super().check()
+        for name, choices in (("split", SPLIT_KINDS), ("unknown", get_args(Unknown))):
+            if (value := getattr(self, name)) not in choices:
+                raise ConfigError(
+                    f"{name} = {value!r} is no choice; choose one of: {', '.join(choices)}"
+                )
         check_fraction("ratio", self.ratio)
-        if self.valid:
-            check_fraction("valid", self.valid)
-        for name, value in (("min_user", self.min_user), ("min_item", self.min_item)):
-            if value < 1:
-                raise ConfigError(f"{name} must be at least 1, got {value!r}")
-
-    def open(self, source: LogSource) -> Log:
-        names = ("user", "item", "time", "rating", "threshold", "separator")
-        return Log.open(source, **{name: getattr(self, name) for name in names})
+        if self.validation:
+            check_fraction("validation", self.validation)
+        for name, count in (("min_user", self.min_user), ("min_item", self.min_item)):
+            if count < 1:
+                raise ConfigError(f"{name} must be at least 1, got {count!r}")
 
 
 def prepare(
@@ -67,128 +81,167 @@ def prepare(
     output: str | Path,
     recipe: Recipe | None = None,
     *,
+    test: LogSource | None = None,
     names: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress = lambda stage, done, total: None,
-) -> Report:
-    """Write the data set directory `output`, whole or not at all, from a file, folder or frame.
+) -> PrepareReport:
+    """Write the data set directory `output`, whole or not at all, from whatever `open_log` takes.
 
-    `names` is a table of items with columns to display, in any form that a log may have.
+    `test` is a log of test pairs with the same columns; the split is then the given one. `names` is
+    a table of items with columns to display, in any form that a log may have.
     """
     recipe = recipe or Recipe()
+    if test is not None:
+        recipe = replace(recipe, split="given")
+    elif recipe.split == "given":
+        raise ConfigError("the split 'given' needs a log of test pairs; name it with --test")
     recipe.check()
     started = clock.monotonic()
-    log = recipe.open(source)
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
+        log = Log.open(source, recipe)
+        logs = [log] if test is None else [log, Log.open(test, _same_columns(log, recipe), log)]
         work = temporary / "work"
         work.mkdir()
-        store, user_ids, item_ids = _load(log, work, progress)
-        dropped = {"below_threshold": log.below_threshold, **_reduce(store, recipe, progress)}
+        store, user_ids, item_ids = _load(logs, work, progress)
+        dropped = _reduce(store, recipe, progress)
         progress("writing", 0, None)
         users, items = _remaining(store, user_ids, item_ids)
-        counts, fingerprint = _write(temporary, store, users, items)
+        table, unnamed = _item_table(items.ids, names or log.items, log.columns.item)
+        counts = write_dataset(
+            temporary,
+            Path(output).resolve().name,
+            recipe.split,
+            {name: _part(store, part, users, items) for part, name in enumerate(PARTS)},
+            users.ids,
+            table,
+            origin={
+                "source": log.label,
+                "columns": asdict(log.columns),
+                "options": asdict(recipe),
+                **(read := _counts(logs)),
+                "dropped": dropped,
+            },
+        )
         shutil.rmtree(work)
-        unnamed = _write_ids(temporary, users.ids, items.ids, names, log.columns.item)
-        origin = {
-            "source": log.label,
-            "columns": asdict(log.columns),
-            "options": asdict(recipe),
-            "rows": log.rows,
-            "dropped": dropped,
-        }
-        name = Path(output).resolve().name
-        description = describe(name, recipe.split, counts, fingerprint, origin)
-        (temporary / MARKER).write_text(description, encoding="utf-8")
-    return Report(
+    return PrepareReport(
         output=str(output),
         columns=log.columns,
-        rows=log.rows,
+        notes=tuple(dict.fromkeys(note for log in logs for note in log.notes())),
+        skipped_reasons=tuple(reason for log in logs for reason in log.reasons)[:REASONS],
+        **read,
         **dropped,
+        split=recipe.split,
         counts=counts,
         unnamed_items=unnamed,
         seconds=clock.monotonic() - started,
     )
 
 
+def _counts(logs: list[Log]) -> dict[str, int]:
+    return {
+        "rows": sum(log.count for log in logs),
+        "skipped": sum(log.skipped for log in logs),
+        "below_threshold": sum(log.below_threshold for log in logs),
+    }
+
+
+def _same_columns(log: Log, recipe: Recipe) -> Recipe:
+    columns = {role: name for role, name in asdict(log.columns).items() if role != "guessed"}
+    return replace(recipe, **columns)
+
+
 def _reduce(store: PairStore, recipe: Recipe, progress: Progress) -> dict[str, int]:
-    """Merge, thin and split; returns how many pairs were left out, and why."""
+    """Merge, leave out and split; returns how many pairs were left out, and why."""
     dropped = {}
     progress("merging repeats", 0, None)
-    dropped["duplicates"] = store.rewrite(lambda pairs: merge_repeats(pairs, store.n_items))
+    repeats = recipe.repeats or "sum"
+    dropped["duplicates"] = store.rewrite(lambda p: merge_repeats(p, store.n_items, repeats))
     progress("counting", 0, None)
-    dropped["too_few"] = thin(store, recipe.min_user, recipe.min_item)
+    dropped["too_few"] = drop_rare(store, recipe.min_user, recipe.min_item)
     progress("splitting", 0, None)
-    dropped["unknown_to_train"] = cut_test(store, recipe.split, recipe.ratio, recipe.seed)
-    if recipe.valid:
-        cut_validation(store, recipe.valid, recipe.seed)
+    if recipe.split == "given":
+        dropped["unknown_to_train"] = _meet(store, recipe.unknown)
+    else:
+        dropped["unknown_to_train"] = cut_test(store, recipe.split, recipe.ratio, recipe.seed)
+    if recipe.validation:
+        cut_validation(store, recipe.validation, recipe.seed)
     return dropped
+
+
+def _meet(store: PairStore, unknown: Unknown) -> int:
+    """Leave out given test pairs that train does not know, or not; returns how many."""
+    lost = 0 if unknown == "keep" else drop_unknown(store)
+    if lost and unknown == "error":
+        raise DataError(
+            f"{lost:,} test interactions have a user or item that is not in train; "
+            "drop them with --unknown drop or keep them with --unknown keep"
+        )
+    refuse_empty(store)
+    return lost
 
 
 @dataclass(frozen=True)
 class Side:
-    """The users or the items that are left: their ids, and the row of each former row."""
+    """The users or the items that are left: their ids, and the row of each former row, or -1."""
 
     ids: pl.Series
     rows: Rows
 
 
-def _load(log: Log, work: Path, progress: Progress) -> tuple[PairStore, pl.Series, pl.Series]:
-    """The log's pairs in a store on disk, numbered in the order of their ids, and the ids."""
-    timed = log.columns.time is not None
-    spill = ColumnFiles(work / "rows", CODED_TIMED if timed else CODED)
-    total = log.known_rows()
-    for batch in log.batches():
-        times = {} if batch.times is None else {"time": batch.times}
-        spill.append({"user": batch.users, "item": batch.items, **times})
-        progress("reading", log.rows, total)
+def _load(
+    logs: list[Log], work: Path, progress: Progress
+) -> tuple[PairStore, pl.Series, pl.Series]:
+    """The logs' pairs in a store on disk, numbered in the order of their ids, and the ids."""
+    log = logs[0]
+    optional = {"time": log.columns.time is not None, "weight": log.how.weighted}
+    names = [name for name, wanted in optional.items() if wanted]
+    spill = ColumnFiles(work / "rows", CODED | {name: OPTIONAL_TYPES[name] for name in names})
+    for part, source in zip((TRAIN, TEST), logs, strict=False):
+        total = source.known_rows()
+        for rows in source.rows(part):
+            spill.append(rows)
+            progress("reading", source.count, total)
     progress("sorting", 0, None)
-    (user_ids, user_rank), (item_ids, item_rank) = log.ranked("user"), log.ranked("item")
-    counts = np.zeros(len(user_ids), dtype=np.int64)
+    (user_ids, user_rank), (item_ids, item_rank) = (codes.ranked() for codes in log.codes.values())
+
+    def renumbered() -> Iterator[Pairs]:
+        for chunk in spill.chunks(CHUNK_ROWS):
+            ranks = {"user": user_rank[chunk["user"]], "item": item_rank[chunk["item"]]}
+            yield chunk | ranks
+
+    counts: Counts = np.zeros(len(user_ids), dtype=np.int64)
     for chunk in spill.chunks(CHUNK_ROWS):
         counts += np.bincount(user_rank[chunk["user"]], minlength=len(counts))
-    store = PairStore(work, counts, len(item_ids), timed=timed)
-    store.fill(
-        {**chunk, "user": user_rank[chunk["user"]], "item": item_rank[chunk["item"]]}
-        for chunk in spill.chunks(CHUNK_ROWS)
-    )
+    store = PairStore.on_disk(work, counts, len(item_ids), renumbered(), names)
     spill.remove()
     return store, user_ids, item_ids
 
 
 def _remaining(store: PairStore, user_ids: pl.Series, item_ids: pl.Series) -> tuple[Side, Side]:
-    counts = (degrees.sum(axis=0) for degrees in store.degrees())
     users, items = (
-        Side(ids.filter(pl.Series(degrees > 0)), np.cumsum(degrees > 0, dtype=np.int32) - 1)
-        for ids, degrees in zip((user_ids, item_ids), counts, strict=True)
+        Side(
+            ids.filter(pl.Series(degrees > 0)),
+            np.where(degrees > 0, np.cumsum(degrees > 0) - 1, -1).astype(np.int32),
+        )
+        for ids, degrees in zip((user_ids, item_ids), store.liked_degrees(), strict=True)
     )
     return users, items
 
 
-def _write(
-    directory: Path, store: PairStore, users: Side, items: Side
-) -> tuple[dict[str, int], str]:
-    """Write the parts of the split; returns all counts, and train's fingerprint."""
-    digests = {
-        name: store.write(part, directory / f"{name}.parquet", users.rows, items.rows)
-        for part, name in enumerate(PARTS)
-    }
-    counts = {"users": len(users.ids), "items": len(items.ids)}
-    counts |= {name: digest.length for name, digest in digests.items()}
-    return counts, digests["train"].fingerprint(counts["users"], counts["items"])
+def _part(store: PairStore, part: int, users: Side, items: Side) -> Iterator[Pairs]:
+    """One part's pairs, bucket by bucket, renumbered; without those that nothing liked is of."""
+    for pairs in store.read():
+        chosen = take(pairs, np.flatnonzero(pairs.pop("part") == part))
+        chosen["user"], chosen["item"] = users.rows[chosen["user"]], items.rows[chosen["item"]]
+        yield take(chosen, (chosen["user"] >= 0) & (chosen["item"] >= 0))
 
 
-def _write_ids(
-    directory: Path,
-    user_ids: pl.Series,
-    item_ids: pl.Series,
-    names: str | Path | None,
-    log_column: str,
-) -> int | None:
-    """Write the id tables; returns how many items the table of names does not know."""
-    user_ids.to_frame().write_parquet(directory / "users.parquet")
-    items, unnamed = item_ids.to_frame(), None
-    if names is not None:
-        display, unnamed = read_display(names, item_ids, log_column)
-        items = items.hstack(display)
-    items.write_parquet(directory / "items.parquet")
-    return unnamed
+def _item_table(
+    ids: pl.Series, names: str | Path | None, log_column: str
+) -> tuple[pl.DataFrame, int | None]:
+    """The items with what to display of them, and how many the table of names does not know."""
+    if names is None:
+        return ids.rename("id").to_frame(), None
+    display, unnamed = read_display(names, ids, log_column)
+    return ids.rename("id").to_frame().hstack(display), unnamed

@@ -1,6 +1,6 @@
-"""Open a log: CSV, TSV or Parquet, compressed or not, a folder of parts, or a data frame.
+"""Open a log: CSV and its kin, Parquet, compressed or not, a folder or zip of them, a data frame.
 
-Nothing is read yet: each part is a polars LazyFrame. Every column of a text file is text, so that
+Nothing is read yet: each table is a polars LazyFrame. Every column of a text file is text, so that
 an id such as '007' stays what it is.
 """
 
@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
+from ltocf.data.ingest import byte_files
+from ltocf.data.ingest.byte_files import STANDARD_INPUT, Workspace, first_bytes
+from ltocf.data.ingest.movielens import COLUMNS, UNQUOTED, find_movielens
+from ltocf.data.ingest.roles import WORDS
+from ltocf.data.ingest.text_form import TextOptions, find_form
 from ltocf.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,30 +26,53 @@ if TYPE_CHECKING:
 
 LogSource: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 
-TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".log"}
+TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".item", ".log"}
 PARQUET = {".parquet", ".pq"}
 COMPRESSED = {".gz", ".zst", ".zstd"}
-SEPARATORS = (",", "\t", ";", "|")
+FOREIGN = {".xlsx", ".xls", ".json", ".jsonl", ".ndjson", ".pkl", ".npy", ".npz", ".arrow"}
 MISSING = ["", "NaN", "nan", "NULL", "null", "None"]  # what programs write into a CSV for no value
+EXTRA = "\x1fextra"  # fields beyond the last column
 
 
 @dataclass(frozen=True)
-class Part:
+class Table:
     """One table of a log. `label` names it in messages; `typed` unless all its columns are text."""
 
     label: str
     frame: pl.LazyFrame
     schema: pl.Schema
     typed: bool
+    header: bool = True
+    notes: tuple[str, ...] = ()
+    workspace: Workspace | None = None  # holds what the frame reads, if it is temporary
 
 
-def open_parts(source: LogSource, *, separator: str | None = None) -> list[Part]:
-    """The log's tables, in order of their names; at least one."""
-    if isinstance(source, str | Path):
-        return [_open_file(path, separator) for path in _files(Path(source))]
-    frame = source if isinstance(source, pl.DataFrame | pl.LazyFrame) else _from_pandas(source)
-    with reading("the data frame"):
-        return [Part("the data frame", frame.lazy(), frame.lazy().collect_schema(), typed=True)]
+@dataclass(frozen=True)
+class Opened:
+    """A log's tables, at least one, and the table of items that came with it, if one did."""
+
+    tables: list[Table]
+    items: Path | None = None
+    workspace: Workspace | None = None
+
+
+def open_log(
+    source: LogSource, options: TextOptions | None = None, *, keep_extra: bool = False
+) -> Opened:
+    """The log's tables, in order of their names. `keep_extra` adds a column EXTRA to text with
+    the field beyond the last column, which is an error otherwise."""
+    options = options or TextOptions()
+    options.check()
+    if not isinstance(source, str | Path):
+        return Opened([_frame_table(source)])
+    workspace = Workspace()
+    with reading(str(source)):
+        files, items = _files(source, workspace)
+    tables = []
+    for path, label in files:
+        with reading(label):
+            tables.append(_open_file(path, label, options, workspace, keep_extra))
+    return Opened(tables, items, workspace)
 
 
 @contextmanager
@@ -61,31 +89,58 @@ def reading(label: str) -> Iterator[None]:
         ) from None
 
 
-def _files(path: Path) -> list[Path]:
+def _files(source: str | Path, workspace: Workspace) -> tuple[list[tuple[Path, str]], Path | None]:
+    """The files to read, each with its name for messages, and the table of items beside them."""
+    if str(source) == STANDARD_INPUT:
+        return [(byte_files.spool_standard_input(workspace), "standard input")], None
+    path = Path(source)
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
-    if not path.is_dir():
-        return [path]
+    if path.is_dir():
+        return _files_of_folder(path)
+    if first_bytes(path) == byte_files.ZIP and _kind(path) not in FOREIGN:
+        return _files_of_zip(path, workspace)
+    return [(path, str(path))], None
+
+
+def _files_of_folder(path: Path) -> tuple[list[tuple[Path, str]], Path | None]:
     if (path / "train.txt").is_file() and (path / "test.txt").is_file():
         raise DataError(
             f"{path}: train.txt and test.txt are split already; give the folder to 'ltocf train'"
         )
-    files = sorted(file for file in path.rglob("*") if file.is_file() and _is_part(file, path))
-    kinds = {_kind(file) in PARQUET for file in files}
-    if not files:
-        raise DataError(f"{path}: the folder holds no CSV, TSV or Parquet file")
-    if len(kinds) > 1:
-        raise DataError(f"{path}: the folder mixes Parquet and text files; keep one kind")
-    return files
+    inside = sorted(file for file in path.rglob("*") if file.is_file())
+    if found := find_movielens(inside):
+        return [(found[0], str(found[0]))], found[1]
+    files = [file for file in inside if _is_part(PurePosixPath(file.relative_to(path)))]
+    _refuse_mixture(path, [_kind(file) for file in files])
+    return [(file, str(file)) for file in files], None
 
 
-def _is_part(file: Path, folder: Path) -> bool:
+def _files_of_zip(path: Path, workspace: Workspace) -> tuple[list[tuple[Path, str]], Path | None]:
+    members = [PurePosixPath(name) for name in byte_files.member_names(path)]
+    if found := find_movielens(members):
+        log, items = byte_files.extract(path, [str(member) for member in found], workspace)
+        return [(log, f"{path}:{found[0]}")], items
+    chosen = [member for member in members if _is_part(member)]
+    _refuse_mixture(path, [_kind(member) for member in chosen])
+    files = byte_files.extract(path, [str(member) for member in chosen], workspace)
+    return [(file, f"{path}:{name}") for file, name in zip(files, chosen, strict=True)], None
+
+
+def _refuse_mixture(path: Path, kinds: list[str]) -> None:
+    if not kinds:
+        raise DataError(f"{path}: holds no CSV, TSV or Parquet file")
+    if len({kind in PARQUET for kind in kinds}) > 1:
+        raise DataError(f"{path}: mixes Parquet and text files; keep one kind")
+
+
+def _is_part(file: PurePosixPath) -> bool:
     """Names that begin with a dot or an underscore are notes of other programs, by custom."""
-    names = file.relative_to(folder).parts
-    return _kind(file) in TEXT | PARQUET and not any(name[0] in "._" for name in names)
+    known = _kind(file) in TEXT | PARQUET or file.name.startswith("part-")
+    return known and not any(name[0] in "._" for name in file.parts)
 
 
-def _kind(file: Path) -> str:
+def _kind(file: Path | PurePosixPath) -> str:
     """The suffix that tells the format, in lower case: '.csv' of 'Log.CSV.gz'."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
@@ -93,36 +148,64 @@ def _kind(file: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _open_file(path: Path, separator: str | None) -> Part:
+def _open_file(
+    path: Path, label: str, options: TextOptions, workspace: Workspace, keep_extra: bool
+) -> Table:
     kind = _kind(path)
-    if kind not in TEXT | PARQUET:
+    if kind in FOREIGN:
         raise DataError(
-            f"{path}: unknown kind of file {kind!r}; give .csv, .tsv or .parquet, "
-            "text also compressed as .gz or .zst"
+            f"{label}: unknown kind of file {kind!r}; give .csv, .tsv or .parquet, "
+            "text also compressed as .gz, .zst or .zip"
         )
-    with reading(str(path)):
-        if kind in PARQUET:
-            frame = pl.scan_parquet(path, glob=False)
-        else:
-            frame = _scan_text(path, separator or _guess_separator(path))
-        return Part(str(path), frame, frame.collect_schema(), typed=kind in PARQUET)
+    if kind in PARQUET or first_bytes(path) == byte_files.PARQUET:
+        frame = pl.scan_parquet(path, glob=False)
+        return Table(label, frame, frame.collect_schema(), typed=True, workspace=workspace)
+    return _open_text(path, label, options, workspace, keep_extra)
 
 
-def _scan_text(path: Path, separator: str, *, quote: str | None = '"') -> pl.LazyFrame:
+def _open_text(
+    path: Path, label: str, options: TextOptions, workspace: Workspace, keep_extra: bool
+) -> Table:
+    form = find_form(path, label, options, workspace, WORDS)
+    if path.name in UNQUOTED:
+        form = replace(form, quote=None)
+    names = () if form.header else COLUMNS.get(path.name, ())
+    width = len(form.first_row)
+    columns = [names[n] if n < len(names) else str(n + 1) for n in range(width)]
+    frame = _scan(form.path, form.separator, form.quote, form.header, columns)
+    if keep_extra:
+        columns = frame.collect_schema().names()
+        frame = _scan(form.path, form.separator, form.quote, form.header, [*columns, EXTRA])
+    if names:
+        frame = frame.select(names[:width], *([EXTRA] if keep_extra else []))
+    schema = frame.collect_schema()
+    return Table(label, frame, schema, False, form.header, form.notes, workspace)
+
+
+def _scan(
+    path: Path, separator: str, quote: str | None, header: bool, columns: list[str]
+) -> pl.LazyFrame:
+    """With a header the columns are its own, unless the field beyond them is wanted too."""
+    extra = columns[-1] == EXTRA
+    own_names = header and not extra
     return pl.scan_csv(
         path,
         separator=separator,
         quote_char=quote,
         infer_schema=False,
+        schema=None if own_names else dict.fromkeys(columns, pl.String),
+        has_header=own_names,
+        skip_rows=int(header and extra),
+        truncate_ragged_lines=extra,
         null_values=MISSING,
         glob=False,
     )
 
 
-def _guess_separator(path: Path) -> str:
-    """The one that the header holds most of; no header holds the ASCII unit separator."""
-    header = _scan_text(path, "\x1f", quote=None).collect_schema().names()[0]
-    return max(SEPARATORS, key=header.count)
+def _frame_table(source: pl.DataFrame | pl.LazyFrame | pd.DataFrame) -> Table:
+    frame = source if isinstance(source, pl.DataFrame | pl.LazyFrame) else _from_pandas(source)
+    with reading("the data frame"):
+        return Table("the data frame", frame.lazy(), frame.lazy().collect_schema(), typed=True)
 
 
 def _from_pandas(frame: pd.DataFrame) -> pl.DataFrame:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ltocf.data.ingest.columns import Columns
+from ltocf.data.ingest.columns import LogColumns
+from ltocf.data.pair_cuts import SplitKind
 
 
 @dataclass(frozen=True)
-class Report:
+class PrepareReport:
     """The counts of one `prepare`; `lines` are for people, `to_dict` is for programs."""
 
     output: str
-    columns: Columns
+    columns: LogColumns
+    notes: tuple[str, ...]  # what was found out about the log's form
     rows: int
+    skipped: int  # rows that cannot be read
+    skipped_reasons: tuple[str, ...]  # the first of them
     below_threshold: int
     duplicates: int
     too_few: int  # pairs of users or items with fewer interactions than asked for
-    unknown_to_train: int  # later pairs of users or items that train does not know
+    unknown_to_train: int  # test pairs of users or items that train does not know
+    split: SplitKind
     counts: dict[str, int]
     unnamed_items: int | None  # items that the table of names does not know
     seconds: float
@@ -35,20 +40,36 @@ class Report:
         """What did not happen is not mentioned."""
         counts = self.counts
         dropped = {
-            "rating below the threshold or missing": self.below_threshold,
+            "rows that cannot be read": self.skipped,
             "repeated pair, merged": self.duplicates,
             "user or item with too few interactions": self.too_few,
             "user or item that train does not know": self.unknown_to_train,
         }
-        unnamed = [f"without a name: {self.unnamed_items:,} items"] if self.unnamed_items else []
         return [
+            *self.notes,
             f"columns: {self.columns.describe()}",
             f"read: {self.rows:,} rows",
             *(f"left out: {count:,} ({why})" for why, count in dropped.items() if count),
+            *(f"  {reason}" for reason in self.skipped_reasons),
+            *self._not_liked(),
             f"kept: {counts['users']:,} users x {counts['items']:,} items, "
             f"density {self.density:.4%}",
-            "split: "
-            + ", ".join(f"{part} {counts[part]:,}" for part in ("train", "valid", "test")),
-            *unnamed,
+            self._split(),
+            *([f"without a name: {self.unnamed_items:,} items"] if self.unnamed_items else []),
             f"written to {self.output} in {self.seconds:.1f} s",
         ]
+
+    def _not_liked(self) -> list[str]:
+        if not self.below_threshold:
+            return []
+        return [
+            f"not liked: {self.below_threshold:,} rows with a rating below the threshold or none; "
+            f"{self.counts['unliked']:,} pairs are kept as seen, to be neither learned nor "
+            "recommended"
+        ]
+
+    def _split(self) -> str:
+        if self.split == "none":
+            return f"split: none, all {self.counts['train']:,} train and nothing is left to test"
+        parts = ", ".join(f"{part} {self.counts[part]:,}" for part in ("train", "valid", "test"))
+        return f"split: {parts} ({self.split})"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from ltocf.data.dataset import MARKER, Dataset
-from ltocf.data.ingest.log import read_log
+from ltocf.data.dataset import Dataset
+from ltocf.data.dataset_files import MARKER
+from ltocf.data.ingest.memory import read_log
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import PUBLISHED, load_dataset
 from ltocf.data.splits import no_split
@@ -28,17 +30,21 @@ AnyLog: TypeAlias = (
 def as_dataset(log: AnyLog, **columns: Any) -> Dataset:
     """A prepared data set as it is; anything else with all of its pairs in train.
 
-    `columns` are those of `read_log` (user, item, time, rating, threshold, separator) and go with a
-    file or a data frame. A sparse matrix has users as rows, items as columns, and their numbers as
-    ids.
+    `columns` are the fields of `Reading` (user, item, time, rating, threshold and so on) and go
+    with a file or a data frame. A sparse matrix has users as rows, items as columns, and their
+    numbers as ids.
     """
+    given = {name: value for name, value in columns.items() if value is not None}
     if _is_prepared(log) or isinstance(log, Dataset | Interactions) or sparse.issparse(log):
-        if given := [name for name, value in columns.items() if value is not None]:
-            raise ConfigError(f"{given[0]}= goes with a file or a data frame, not with this log")
+        if given:
+            first = next(iter(given))
+            raise ConfigError(f"{first}= goes with a file or a data frame, not with this log")
         return _typed(log)
-    contents = read_log(log, **columns)  # type: ignore[arg-type]
+    contents = read_log(log, **given)  # type: ignore[arg-type]
     name = Path(log).stem if isinstance(log, str | Path) else "log"
-    return Dataset(name, no_split(contents.interactions), origin={"source": name})
+    columns = {"columns": asdict(contents.columns), "options": given}
+    split = no_split(contents.interactions, contents.unliked)
+    return Dataset(name, split, origin={"source": name, **columns})
 
 
 def _is_prepared(log: AnyLog) -> bool:

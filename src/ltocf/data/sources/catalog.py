@@ -7,14 +7,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ltocf.data.dataset import MARKER, Dataset
+from ltocf.data.dataset import Dataset
+from ltocf.data.dataset_files import MARKER
+from ltocf.data.pair_cuts import Unknown
 from ltocf.data.sources.download import download
-from ltocf.data.sources.lightgcn_text import read_lightgcn
+from ltocf.data.sources.text_folder import FILES, is_text_folder, load_text_folder
 from ltocf.data.sources.town import make_town
-from ltocf.data.splits import Unknown, split_given
 from ltocf.errors import DataError
 
-FILES = ("train.txt", "test.txt")
 ORIGIN = "https://raw.githubusercontent.com/gusye1234/LightGCN-PyTorch/master/data"
 
 
@@ -54,20 +54,26 @@ PUBLISHED = {
 }
 
 
-def load_dataset(name_or_path: str | Path) -> Dataset:
-    """A catalog name, 'town', a prepared data set, or a folder with train.txt and test.txt."""
+def load_dataset(
+    name_or_path: str | Path, *, unknown: Unknown = "drop", ordered: bool = False
+) -> Dataset:
+    """A catalog name, 'town', a prepared data set, or a folder with train.txt and test.txt.
+
+    For such a folder, `unknown` tells what to do with test pairs that train does not know, and
+    `ordered` that its lines list items in the order of time.
+    """
     name = str(name_or_path)
     if name == "town":
         return make_town().dataset
     if name in PUBLISHED:
         directory = find_published(name)
         # Their lines seem to list a user's items in the order of time: docs/beyond.md.
-        return _load_text(directory, name, unknown="keep", in_order=True)
+        return load_text_folder(directory, name, unknown="keep", ordered=True)
     path = Path(name_or_path)
     if (path / MARKER).is_file():
         return Dataset.load(path)
-    if all((path / file).is_file() for file in FILES):
-        return _load_text(path, path.resolve().name)
+    if is_text_folder(path):
+        return load_text_folder(path, path.resolve().name, unknown=unknown, ordered=ordered)
     what = "holds neither" if path.is_dir() else "is no directory with"
     raise DataError(
         f"unknown data set {name!r}: it {what} {MARKER} {'nor' if path.is_dir() else 'or'} "
@@ -83,7 +89,7 @@ def find_published(name: str) -> Path:
     """
     for root in _roots():
         directory = root / name
-        if all((directory / file).is_file() for file in FILES):
+        if is_text_folder(directory):
             _check(directory, name)
             return directory
     directory = cache_root() / name
@@ -110,10 +116,3 @@ def _check(directory: Path, name: str) -> None:
                 f"{path}: not the published {name!r} (its md5 sum differs); "
                 "remove it to have it downloaded, or name its directory to use it as it is"
             )
-
-
-def _load_text(
-    directory: Path, name: str, *, unknown: Unknown = "error", in_order: bool = False
-) -> Dataset:
-    train, test = (read_lightgcn(directory / file, in_order=in_order) for file in FILES)
-    return Dataset(name, split_given(train, test, unknown=unknown), origin={"source": name})

@@ -1,15 +1,44 @@
-"""Columns of equal length on disk, a plain file of numbers each."""
+"""Columns of equal length, by name: in memory, or on disk as a plain file of numbers each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Columns = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]  # of equal length, by name
+
+
+class Columns(Protocol):
+    """What a store of pairs asks of its buckets."""
+
+    def __len__(self) -> int: ...
+    def append(self, columns: Arrays) -> None: ...
+    def replace(self, columns: Arrays) -> None: ...
+    def read(self, names: tuple[str, ...] = ()) -> Arrays: ...
+
+
+class ColumnArrays:
+    """Columns in memory. Arrays that were read are the caller's to change."""
+
+    def __init__(self, columns: Arrays) -> None:
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def append(self, columns: Arrays) -> None:
+        for name, column in columns.items():
+            self._columns[name] = np.concatenate([self._columns[name], column])
+
+    def replace(self, columns: Arrays) -> None:
+        self._columns |= columns
+
+    def read(self, names: tuple[str, ...] = ()) -> Arrays:
+        return {name: self._columns[name].copy() for name in names or self._columns}
 
 
 class ColumnFiles:
@@ -24,25 +53,25 @@ class ColumnFiles:
         name, path = next(iter(self._paths.items()))
         return path.stat().st_size // self._types[name].itemsize if path.exists() else 0
 
-    def append(self, columns: Columns) -> None:
+    def append(self, columns: Arrays) -> None:
         for name, column in columns.items():
             with self._paths[name].open("ab") as file:
                 self._put(file, name, column)
 
-    def replace(self, columns: Columns) -> None:
+    def replace(self, columns: Arrays) -> None:
         """Overwrite the named columns; the others stay."""
         for name, column in columns.items():
             with self._paths[name].open("wb") as file:
                 self._put(file, name, column)
 
-    def read(self, names: tuple[str, ...] = ()) -> Columns:
+    def read(self, names: tuple[str, ...] = ()) -> Arrays:
         """The named columns, or all."""
         return {
             name: np.fromfile(self._paths[name], dtype=self._types[name])
             for name in names or self._types
         }
 
-    def chunks(self, rows: int) -> Iterator[Columns]:
+    def chunks(self, rows: int) -> Iterator[Arrays]:
         """The columns, some rows at a time."""
         for start in range(0, len(self), rows):
             yield {

@@ -1,0 +1,107 @@
+"""Bytes from wherever a log may lie: a file, gzip, Zstandard, a zip archive or standard input."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+import tempfile
+import weakref
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ltocf.errors import DataError
+
+GZIP, ZSTANDARD, ZIP, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
+STANDARD_INPUT = "-"
+
+
+class Workspace:
+    """A temporary directory that goes when nobody holds this object any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="ltocf-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._files = 0
+
+    def new_file(self, name: str) -> Path:
+        """A path of its own that ends in this name."""
+        self._files += 1
+        directory = self.path / str(self._files)
+        directory.mkdir()
+        return directory / Path(name).name
+
+
+def first_bytes(path: Path, count: int = 4) -> bytes:
+    with path.open("rb") as file:
+        return file.read(count)
+
+
+def is_compressed(path: Path) -> bool:
+    return first_bytes(path).startswith((GZIP, ZSTANDARD))
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The file's contents, decompressed; what is wrong with them is an OSError."""
+    start = first_bytes(path)
+    with path.open("rb") as file:
+        if start.startswith(GZIP):
+            with gzip.open(file) as stream:
+                try:
+                    yield stream  # type: ignore[misc]
+                except EOFError as error:
+                    raise OSError(str(error)) from None
+        elif start.startswith(ZSTANDARD):
+            with _open_zstandard(path, file) as stream:
+                yield stream
+        else:
+            yield file
+
+
+def _open_zstandard(path: Path, file: IO[bytes]) -> IO[bytes]:
+    try:
+        import zstandard
+    except ImportError:
+        raise DataError(
+            f"{path}: to read this from Zstandard needs a package: pip install zstandard; "
+            "or decompress it first"
+        ) from None
+    return zstandard.ZstdDecompressor().stream_reader(file)
+
+
+def spool_standard_input(workspace: Workspace) -> Path:
+    """What comes in, as a file, since a log is looked at more than once."""
+    path = workspace.new_file("stdin")
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+def member_names(path: Path) -> list[str]:
+    """The files of a zip archive, in order of their names."""
+    with _zip(path) as archive:
+        return sorted(entry.filename for entry in archive.infolist() if not entry.is_dir())
+
+
+def extract(path: Path, members: list[str], workspace: Workspace) -> list[Path]:
+    """Copies of some files of a zip archive."""
+    found = []
+    with _zip(path) as archive:
+        for member in members:
+            found.append(workspace.new_file(member))
+            with archive.open(member) as packed, found[-1].open("wb") as file:
+                shutil.copyfileobj(packed, file)
+    return found
+
+
+@contextmanager
+def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{path}: cannot be read as a zip archive ({error})") from None
