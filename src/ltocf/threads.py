@@ -1,26 +1,128 @@
-"""One thread for small work: handing it to several costs more than they save, and on a busy
-machine they mostly wait for each other."""
+"""How many threads there are, for torch, Numba, BLAS and our own kernels alike, and how they share
+work on a machine that others use too.
+
+Parallel regions here are loops of whole-range kernels that release the interpreter lock. Threads
+pull the ranges: one whose core is taken by a neighbour holds up its own range, not an equal share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import numba
 import torch
+from threadpoolctl import threadpool_limits
+
+from ltocf.errors import ConfigError
 
 SMALL = 1_000_000  # numbers in a table; a thread goes through it in a millisecond
+CGROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
+
+
+def usable_cores() -> int:
+    """How many cores this process may use at a time: its affinity, or less if its control group
+    has a quota."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        cores = os.cpu_count() or 1
+    return max(1, math.ceil(min(cores, cgroup_quota())))
+
+
+def cgroup_quota(membership: Path = MEMBERSHIP, root: Path = CGROUPS) -> float:
+    """The least number of cores that this process's control groups and those above them grant,
+    by version 1 or 2; infinity where there is no limit."""
+    try:
+        lines = membership.read_text().splitlines()
+    except OSError:
+        return math.inf
+    quotas = [math.inf]
+    for line in lines:
+        number, controllers, path = line.split(":", 2)
+        if number == "0":  # version 2, in a folder of its own where both are mounted
+            places, read = (root, root / "unified"), _quota_v2
+        elif "cpu" in controllers.split(","):
+            places, read = (root / controllers, root / "cpu"), _quota_v1
+        else:
+            continue
+        for place in places:
+            # Inside a container the path may be that of the host, which is not mounted: the root
+            # is then the container's own group, so look at every folder on the way that is there.
+            folders = [place, *(place / part for part in _prefixes(path))]
+            quotas += [read(folder) for folder in folders]
+    return min(quotas)
+
+
+def _prefixes(path: str) -> list[str]:
+    parts = [part for part in path.split("/") if part and part != ".."]
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _quota_v2(folder: Path) -> float:
+    try:
+        quota, period = (folder / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        return math.inf
+    return math.inf if quota == "max" else int(quota) / int(period)
+
+
+def _quota_v1(folder: Path) -> float:
+    try:
+        quota = int((folder / "cpu.cfs_quota_us").read_text())
+        period = int((folder / "cpu.cfs_period_us").read_text())
+    except (OSError, ValueError):
+        return math.inf
+    return quota / period if quota > 0 else math.inf
+
+
+def use_threads(threads: int | None = None) -> int:
+    """Let torch, Numba, BLAS and our kernels use this many threads, or as many as there are cores
+    to use; how many that is."""
+    if threads is not None and threads < 1:
+        raise ConfigError(f"threads = {threads}: must be at least 1")
+    threads = threads or usable_cores()
+    threadpool_limits(threads)
+    _set(threads, threads)
+    return threads
+
+
+def _set(for_torch: int, for_numba: int) -> None:
+    torch.set_num_threads(for_torch)
+    numba.set_num_threads(min(for_numba, numba.config.NUMBA_NUM_THREADS))
 
 
 @contextmanager
 def threads_for(numbers: int) -> Iterator[None]:
-    """Within the block, torch and Numba use one thread if tables of this many numbers are small."""
+    """Within the block, torch and Numba use one thread if tables of this many numbers are small:
+    handing small work to several costs more than they save."""
     before = torch.get_num_threads(), numba.get_num_threads()
     if numbers < SMALL:
-        torch.set_num_threads(1)
-        numba.set_num_threads(1)
+        _set(1, 1)
     try:
         yield
     finally:
-        torch.set_num_threads(before[0])
-        numba.set_num_threads(before[1])
+        _set(*before)
+
+
+def share_out(run: Callable[[int, int], None], n: int, chunk: int) -> None:
+    """run(start, stop) for consecutive ranges of 0..n, of `chunk` each; threads pull the next one
+    when they are done. `run` must release the interpreter lock for more than one to be of use."""
+    starts = iter(range(0, n, chunk))
+
+    def pull() -> None:
+        for start in starts:  # next() on a range's iterator is atomic
+            run(start, min(start + chunk, n))
+
+    threads = min(torch.get_num_threads(), -(-n // chunk))
+    if threads <= 1:
+        pull()
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for helper in [pool.submit(pull) for _ in range(threads)]:
+            helper.result()

@@ -158,3 +158,17 @@ def test_demo_trains_compares_recommends_and_gives_reasons(ltocf, tmp_path, haml
     for text in ("popularity", "lightgcn", "For ", "because you went to", "curves.png"):
         assert text in out
     assert (tmp_path / "demo" / "ltocf" / "curves.png").is_file()
+
+
+def test_threads_hold_for_the_command(ltocf, run):
+    import torch
+
+    from ltocf.threads import use_threads
+
+    try:
+        code, _, _ = ltocf("evaluate", run, "--threads", 1, "--json")
+        assert (code, torch.get_num_threads()) == (0, 1)
+        code, _, err = ltocf("evaluate", run, "--threads", 0)
+        assert code == 2 and "--threads" in err
+    finally:
+        use_threads()

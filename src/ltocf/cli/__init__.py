@@ -17,6 +17,7 @@ from ltocf.cli.evaluate import evaluate
 from ltocf.cli.explain import explain
 from ltocf.cli.export import export
 from ltocf.cli.models import models
+from ltocf.cli.options import with_threads
 from ltocf.cli.prepare import prepare
 from ltocf.cli.recommend import recommend
 from ltocf.cli.response import response
@@ -49,8 +50,9 @@ COMMANDS = (
     export,
     tune,
 )
+COMPUTE = (demo, train, evaluate, recommend, similar, update, export, tune)
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(with_threads(command) if command in COMPUTE else command)
 
 
 def _print_version(wanted: bool) -> None:

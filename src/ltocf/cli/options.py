@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,6 +69,38 @@ History = Annotated[
         help="For somebody new: the items that they have, the latest last.",
     ),
 ]
+
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        min=1,
+        help="How many threads to compute with. By default, as many as there are cores that this "
+        "process may use.",
+        show_default=False,
+    ),
+]
+
+
+def with_threads(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the option --threads, which holds for all that it computes."""
+
+    @wraps(command)
+    def run(*arguments: Any, threads: int | None, **options: Any) -> None:
+        from ltocf.threads import use_threads
+
+        use_threads(threads)
+        command(*arguments, **options)
+
+    own = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter(
+        "threads", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Threads
+    )
+    whole = own.replace(parameters=[*own.parameters.values(), option])
+    run.__signature__ = whole  # type: ignore[attr-defined]
+    run.__annotations__ = {name: p.annotation for name, p in whole.parameters.items()}
+    return run
 
 
 def split_ids(text: str) -> list[str]:
