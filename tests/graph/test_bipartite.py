@@ -79,8 +79,12 @@ def test_the_product_is_differentiable() -> None:
     assert torch.autograd.gradcheck(lambda E: graph @ E, E)
 
 
+@pytest.mark.parametrize("team_bytes", [0, 1 << 25])
 @pytest.mark.parametrize("dim", [16, 64, 80])
-def test_results_do_not_depend_on_the_number_of_threads(dim: int) -> None:
+def test_results_do_not_depend_on_the_number_of_threads_or_how_they_team_up(
+    dim: int, team_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ltocf.graph.kernels.blocks.TEAM_BYTES", team_bytes)
     rng = np.random.default_rng(0)
     pairs = np.stack([rng.integers(0, 700, 20_000), rng.integers(0, 900, 20_000) ** 2 // 900], 1)
     graph = BipartiteGraph(Interactions.build(pairs[:, 0], pairs[:, 1], 700, 900))
@@ -89,11 +93,12 @@ def test_results_do_not_depend_on_the_number_of_threads(dim: int) -> None:
     results = []
     for threads in (1, 2, 7):
         torch.set_num_threads(threads)
-        results.append(graph.chebyshev_sum(E, [0.5, -1.0, 2.0, 0.25], other))
+        results.append((*graph.chebyshev_sum(E, [0.5, -1.0, 2.0, 0.25], other), graph @ E))
     torch.set_num_threads(before)
-    for out, products in results[1:]:
+    for out, products, once in results[1:]:
         assert torch.equal(out, results[0][0])
         assert products == results[0][1]
+        assert torch.equal(once, results[0][2])
 
 
 def test_ordering_the_nodes_changes_where_they_are_and_nothing_else(

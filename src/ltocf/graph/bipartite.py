@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numba import njit
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions
@@ -31,19 +31,22 @@ class BipartiteGraph:
         self.interactions = train
         self.n_users, self.n_items = train.n_users, train.n_items
         self.n_nodes = self.n_users + self.n_items
-        ones = np.ones(len(train), np.int8)
-        shape = (self.n_users, self.n_items)
-        by_user = sparse.csr_matrix((ones, train.items, train.indptr), shape=shape)
-        by_item = by_user.tocsc()
+        self.degrees: NDArray[np.int64] = np.concatenate([train.user_degrees, train.item_degrees])
         # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table.
-        self.neighbours: NDArray[np.int32] = np.concatenate(
-            [train.items + np.int32(self.n_users), by_item.indices.astype(np.int32)]
-        )
-        self.indptr: NDArray[np.int64] = np.concatenate(
-            [train.indptr, by_item.indptr[1:].astype(np.int64) + len(train)]
-        )
-        self.degrees: NDArray[np.int64] = np.diff(self.indptr)
+        self.indptr: NDArray[np.int64] = np.concatenate([[0], np.cumsum(self.degrees)])
         self._sparse: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+
+    @cached_property
+    def neighbours(self) -> NDArray[np.int32]:
+        """For who wants them in the order of the rows; the kernels have their own."""
+        return self._list_neighbours()
+
+    def _list_neighbours(self) -> NDArray[np.int32]:
+        pairs = self.interactions
+        neighbours = np.empty(2 * len(pairs), np.int32)
+        places = self.indptr[self.n_users : -1].copy()  # where each item's next user goes
+        _list_both_ways(pairs.users, pairs.items, self.n_users, places, neighbours)
+        return neighbours
 
     def split(self, E: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of the users and the rows of the items."""
@@ -59,9 +62,8 @@ class BipartiteGraph:
             return self.sparse_matrix(E.device, E.dtype) @ E
         assert len(E) == self.n_nodes  # the kernels do not look
         whole = _whole_registers(E)
-        out, natural = torch.empty_like(whole), Adjacency.natural(self.indptr, self.neighbours)
-        threads = torch.get_num_threads()
-        multiply(natural, self._adjacency, whole.numpy(), out.numpy(), threads)
+        out = torch.empty_like(whole)
+        multiply(self._adjacency, whole.numpy(), out.numpy())
         return out[:, : E.shape[1]].contiguous()
 
     def chebyshev_sum(
@@ -86,9 +88,9 @@ class BipartiteGraph:
 
     @cached_property
     def _adjacency(self) -> Adjacency:
-        natural = Adjacency.natural(self.indptr, self.neighbours)
         if self.n_nodes < NODES_TO_ORDER:
-            return natural
+            return Adjacency.natural(self.indptr, self.neighbours)
+        natural = Adjacency.natural(self.indptr, self._list_neighbours())  # let go of afterwards
         return natural.reordered(locality_order(natural, self.n_users))
 
     def _chebyshev_torch(
@@ -121,6 +123,19 @@ class BipartiteGraph:
                     check_invariants=False,
                 ).to(device, dtype)
         return self._sparse[device, dtype]
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _list_both_ways(
+    users: Any, items: Any, n_users: Any, next_of_item: Any, neighbours: Any
+) -> None:
+    """The users' neighbours as they stand, and the items' by counting: pairs ascend by user, so
+    that an item's users do too."""
+    for pair in range(len(users)):
+        item = items[pair]
+        neighbours[pair] = item + n_users
+        neighbours[next_of_item[item]] = users[pair]
+        next_of_item[item] += 1
 
 
 def _whole_registers(table: Tensor) -> Tensor:

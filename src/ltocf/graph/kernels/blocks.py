@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from itertools import pairwise
+from threading import Barrier, Lock
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,14 @@ from ltocf.graph.kernels.ordering import Adjacency
 from ltocf.graph.kernels.product import compile_product
 from ltocf.graph.kernels.recurrence import compile_kernels
 from ltocf.graph.kernels.vectors import REGISTER_BYTES
+from ltocf.threads import share_out
 
 # Of a row: narrower blocks read the neighbours more often, wider ones do not stay in cache.
 BLOCK_BYTES = 2 * REGISTER_BYTES
 WHOLE_BYTES = 4 * REGISTER_BYTES  # of a row, in a product alone, where nothing is copied
 RANGES = 64  # of rows: fixed, so that inner products do not depend on the number of threads
+PULLS = 8  # a thread and step: a thread whose core is taken holds the others up by an eighth
+TEAM_BYTES = 1 << 25  # of a block of columns: a larger one is not for each thread to have its own
 SMALL = 1 << 18  # sums of fewer terms are not worth a thread
 
 Table = NDArray[np.floating[Any]]
@@ -45,7 +50,8 @@ def chebyshev_sum(
     blocks = list(_blocks(E.shape[1], E.itemsize, BLOCK_BYTES))
     if adjacency.indptr[-1] * E.shape[1] * len(coefficients) < SMALL:
         threads = 1
-    teams = min(threads, len(blocks))
+    small = E.itemsize * len(E) * max(width for _, width in blocks) <= TEAM_BYTES
+    teams = min(threads, len(blocks)) if small else 1
     members = min(threads // teams, RANGES)
     products = np.zeros((len(blocks), len(coefficients), RANGES))
     job = _Job(adjacency, E, coefficients, E[:0] if other is None else other, out, products)
@@ -54,27 +60,30 @@ def chebyshev_sum(
     with ThreadPoolExecutor(teams * members) as pool:
         runs = []
         for team in range(teams):
-            shared = (list(enumerate(blocks))[team::teams], job.buffers(blocks), Barrier(members))
-            runs += [pool.submit(job.run, *shared, member, members) for member in range(members)]
+            shared = _Team(
+                list(enumerate(blocks))[team::teams], job.buffers(blocks), Barrier(members)
+            )
+            runs += [pool.submit(job.run, shared) for _ in range(members)]
         for run in runs:
             run.result()
     totals: list[float] = products.sum(axis=(0, 2)).tolist()
     return totals
 
 
-def multiply(natural: Adjacency, order: Adjacency, E: Table, out: Table, threads: int) -> None:
-    """out = A E, read and written in place; rows are processed in the order of the second."""
-    scale = (1 / _roots(natural)).astype(E.dtype)
-    bounds = _ranges(order, 1 if len(natural.neighbours) * E.shape[1] < SMALL else threads)
+def multiply(adjacency: Adjacency, E: Table, out: Table) -> None:
+    """out = A E, read and written in place; rows are processed in the adjacency's order."""
+    scale = np.empty(len(E), E.dtype)
+    scale[adjacency.order] = 1 / _roots(adjacency)
     blocks = list(_blocks(E.shape[1], E.itemsize, WHOLE_BYTES))
     kernels = [compile_product(E.dtype.name, width) for _, width in blocks]
+    bounds = _ranges(adjacency, RANGES)
 
-    def run(first: int, last: int) -> None:
+    def run(low: int, high: int) -> None:
         for kernel, (column, _) in zip(kernels, blocks, strict=True):
-            kernel(first, last, order.order, scale, *natural[:2], column, E, out)
+            kernel(bounds[low], bounds[high], *adjacency, scale, column, E, out)
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(run, bounds[:-1], bounds[1:]))
+    pull = RANGES if len(adjacency.neighbours) * E.shape[1] < SMALL else 1
+    share_out(run, RANGES, pull)
 
 
 def _blocks(dim: int, itemsize: int, block_bytes: int) -> Iterator[tuple[int, int]]:
@@ -114,40 +123,59 @@ class _Job:
         n, dtype = len(self.E) * max(width for _, width in blocks), self.E.dtype
         return [_aligned(size, dtype) for size in (n, n, n, n if len(self.other) else 0)]
 
-    def run(
+    def run(self, team: _Team) -> None:
+        """Do a member's part of the team's blocks."""
+        real, dtype = self.E.dtype.type, self.E.dtype.name
+        indptr, neighbours, order = self.adjacency
+        for index, (column, width) in team.blocks:
+            kernels = compile_kernels(dtype, width)
+            current, previous, total, beside = (
+                flat[: len(self.E) * width].reshape(-1, width) for flat in team.buffers
+            )
+            for k, coefficient in enumerate(self.coefficients):
+                weight = real(coefficient)
+                alpha, beta = (real(1), real(0)) if k == 1 else (real(2), real(1))
+                for low, high in team.pull((index, k)):
+                    rows, products = self.bounds[low : high + 1], self.products[index, k, low:high]
+                    if k == 0:
+                        kernels.start(
+                            rows, order, self.root, self.E, self.other, column, weight, current,
+                            previous, total, beside, products,
+                        )  # fmt: skip
+                    else:
+                        kernels.step(
+                            rows, self.root, indptr, neighbours, alpha, beta, weight, current,
+                            previous, total, beside, products,
+                        )  # fmt: skip
+                if k:
+                    current, previous = previous, current
+                team.barrier.wait()
+            for low, high in team.pull((index, -1)):
+                kernels.finish(self.bounds[low : high + 1], order, column, total, self.out)
+            team.barrier.wait()  # the next block overwrites the buffers
+
+
+class _Team:
+    """Threads that share buffers: each step's ranges of rows are pulled by whoever is free."""
+
+    def __init__(
         self,
         blocks: Sequence[tuple[int, tuple[int, int]]],
         buffers: Sequence[Table],
         barrier: Barrier,
-        member: int,
-        members: int,
     ) -> None:
-        """Do this member's rows of its team's blocks."""
-        low, high = member * RANGES // members, (member + 1) * RANGES // members
-        rows, real = self.bounds[low : high + 1], self.E.dtype.type
-        indptr, neighbours, order = self.adjacency
-        for index, (column, width) in blocks:
-            kernels = compile_kernels(self.E.dtype.name, width)
-            current, previous, total, beside = (
-                flat[: len(self.E) * width].reshape(-1, width) for flat in buffers
-            )
-            for k, coefficient in enumerate(self.coefficients):
-                products = self.products[index, k, low:high]
-                weight = real(coefficient)
-                if k == 0:
-                    kernels.start(
-                        rows, order, self.root, self.E, self.other, column, weight, current,
-                        previous, total, beside, products,
-                    )  # fmt: skip
-                else:
-                    alpha, beta = (real(1), real(0)) if k == 1 else (real(2), real(1))
-                    kernels.step(
-                        rows, self.root, indptr, neighbours, alpha, beta, weight, current,
-                        previous, total, beside, products,
-                    )  # fmt: skip
-                    current, previous = previous, current
-                barrier.wait()
-            kernels.finish(rows, order, column, total, self.out)
+        self.blocks, self.buffers, self.barrier = blocks, buffers, barrier
+        pulls = min(PULLS * barrier.parties, RANGES) if barrier.parties > 1 else 1
+        self._bounds = [RANGES * pull // pulls for pull in range(pulls + 1)]
+        self._steps: defaultdict[tuple[int, int], Iterator[tuple[int, int]]] = defaultdict(
+            lambda: iter(list(pairwise(self._bounds)))
+        )
+        self._lock = Lock()
+
+    def pull(self, step: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        """Ranges of this step that no other member has taken."""
+        with self._lock:  # so that all get the same iterator; taking from a list's is atomic
+            return self._steps[step]
 
 
 def _aligned(n: int, dtype: np.dtype[Any]) -> Table:

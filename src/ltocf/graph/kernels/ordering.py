@@ -25,13 +25,13 @@ class Adjacency(NamedTuple):
 
     indptr: NDArray[np.int64]
     neighbours: NDArray[np.int32]
-    order: NDArray[np.int64]
+    order: NDArray[np.int32]
 
     @classmethod
     def natural(cls, indptr: NDArray[np.int64], neighbours: NDArray[np.int32]) -> Adjacency:
-        return cls(indptr, neighbours, np.arange(len(indptr) - 1))
+        return cls(indptr, neighbours, np.arange(len(indptr) - 1, dtype=np.int32))
 
-    def reordered(self, order: NDArray[np.int64]) -> Adjacency:
+    def reordered(self, order: NDArray[np.integer]) -> Adjacency:
         """The same graph with its rows in this order. A row lists its neighbours as it did, so that
         its sum stays the same to the last bit."""
         degrees = np.diff(self.indptr)[order]

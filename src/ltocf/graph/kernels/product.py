@@ -6,42 +6,46 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 
-from ltocf.graph.kernels.vectors import INTEGER, INTEGERS, VectorCode, compiled, intrinsic
+from ltocf.graph.kernels.vectors import INTEGER, INTEGERS, NODES, VectorCode, compiled, intrinsic
 
 
 @cache
 def compile_product(dtype: str, width: int) -> Callable[..., None]:
-    """out = S B S E for a range of the order and a block of columns; S is diagonal, `scale`."""
+    """out = S B S E for a range of the order and a block of columns; S is diagonal, `scale`.
+
+    Row r of the adjacency is node order[r], whose row of E, out and scale is meant."""
     real = getattr(types, dtype)
     table = real[:, ::1]
 
-    @compiled(
-        INTEGER, INTEGER, INTEGERS, real[::1], INTEGERS, types.int32[::1], INTEGER, table, table
-    )
-    def product(first, last, order, scale, indptr, neighbours, column, E, out):  # type: ignore[no-untyped-def]
+    graph = (INTEGERS, NODES, NODES)
+
+    @compiled(INTEGER, INTEGER, *graph, real[::1], INTEGER, table, table)
+    def product(first, last, indptr, neighbours, order, scale, column, E, out):  # type: ignore[no-untyped-def]
         for place in range(first, last):
-            row = order[place]
-            start, stop = indptr[row], indptr[row + 1]
-            _product_row(width, row, column, scale[row], start, stop, neighbours, scale, E, out)
+            row, start, stop = np.int64(order[place]), indptr[place], indptr[place + 1]
+            _product_row(
+                width, row, column, scale[row], start, stop, neighbours, order, scale, E, out
+            )
 
     return cast(Callable[..., None], product)
 
 
 @intrinsic(prefer_literal=True)
 def _product_row(  # type: ignore[no-untyped-def]
-    context, width, row, column, own, first, last, neighbours, scale, E, out
+    context, width, row, column, own, first, last, neighbours, order, scale, E, out
 ):
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         code = VectorCode(context, builder, E.dtype, signature, arguments)
         _, row, column, own, first, last, *_ = arguments
-        rows, scales, table, result = (code.table(i) for i in range(6, 10))
-        sums = code.sum_rows(table, rows, first, last, column, scales)
+        rows, nodes, scales, table, result = (code.table(i) for i in range(6, 11))
+        sums = code.sum_rows(table, rows, first, last, column, nodes, scales)
         own = code.splat(own)
         code.store_row([code.multiply(own, total) for total in sums], result.at(row, column))
         return context.get_dummy_value()
 
-    arguments = (width, row, column, own, first, last, neighbours, scale, E, out)
+    arguments = (width, row, column, own, first, last, neighbours, order, scale, E, out)
     return types.void(*arguments), generate

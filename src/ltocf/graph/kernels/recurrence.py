@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 
-from ltocf.graph.kernels.vectors import INTEGER, INTEGERS, SUMS, VectorCode, compiled, intrinsic
+from ltocf.graph.kernels.vectors import INTEGER, INTEGERS, NODES, SUMS, VectorCode, compiled, intrinsic
 
 QUIET_SECONDS = 2.0
 
@@ -68,7 +69,7 @@ def _start_kernel(real: Any, width: int) -> Any:
     table = real[:, ::1]
     tables = (table, table, INTEGER, real, table, table, table, table)
 
-    @compiled(INTEGERS, INTEGERS, real[::1], *tables, SUMS)
+    @compiled(INTEGERS, NODES, real[::1], *tables, SUMS)
     def start(  # type: ignore[no-untyped-def]
         bounds, order, root, E, other, column, weight, current, previous, total, beside, products
     ):
@@ -77,7 +78,7 @@ def _start_kernel(real: Any, width: int) -> Any:
             for row in range(bounds[part], bounds[part + 1]):
                 scale = root.dtype.type(1) / root[row]
                 product += _start_row(
-                    width, row, order[row], column, scale, weight, E, other, current, previous,
+                    width, row, np.int64(order[row]), column, scale, weight, E, other, current, previous,
                     total, beside,
                 )  # fmt: skip
             products[part] = product
@@ -87,7 +88,7 @@ def _start_kernel(real: Any, width: int) -> Any:
 
 def _step_kernel(real: Any, width: int) -> Any:
     table = real[:, ::1]
-    graph = (INTEGERS, real[::1], INTEGERS, types.int32[::1])
+    graph = (INTEGERS, real[::1], INTEGERS, NODES)
 
     @compiled(*graph, real, real, real, table, table, table, table, SUMS)
     def step(  # type: ignore[no-untyped-def]
@@ -110,10 +111,10 @@ def _step_kernel(real: Any, width: int) -> Any:
 def _finish_kernel(real: Any, width: int) -> Any:
     table = real[:, ::1]
 
-    @compiled(INTEGERS, INTEGERS, INTEGER, table, table)
+    @compiled(INTEGERS, NODES, INTEGER, table, table)
     def finish(bounds, order, column, total, out):  # type: ignore[no-untyped-def]
         for row in range(bounds[0], bounds[-1]):
-            _copy_row(width, row, order[row], column, total, out)
+            _copy_row(width, row, np.int64(order[row]), column, total, out)
 
     return finish
 

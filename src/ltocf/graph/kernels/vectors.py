@@ -19,6 +19,7 @@ REGISTER_BYTES = 64  # one cache line and one AVX-512 register; LLVM splits it w
 INDEX = ir.IntType(64)
 LANE = ir.IntType(32)
 INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
+NODES = types.int32[::1]  # half the size: the lists of neighbours are the largest thing there is
 cgutils: Any = untyped_cgutils
 intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
 
@@ -105,10 +106,11 @@ class VectorCode:
         first: Any,
         last: Any,
         column: Any = None,
+        nodes: Table | None = None,
         weights: Table | None = None,
     ) -> list[Any]:
-        """sum of table[rows[i], column:] for i from first to last, the last one excluded; each
-        times weights[rows[i]] if there are weights."""
+        """sum of table[r, column:] for r = rows[i], i from first to last, the last one excluded.
+        With nodes, r = nodes[rows[i]]; with weights, each row times weights[r]."""
         builder = self.builder
         # Stack slots of vectors become registers when LLVM optimises.
         sums = [cgutils.alloca_once(builder, self.vector) for _ in self.offsets]
@@ -116,6 +118,8 @@ class VectorCode:
             builder.store(self.zero, total)
         with cgutils.for_range_slice(builder, first, last, INDEX(1), INDEX) as (i, _):
             row = builder.zext(builder.load(builder.gep(rows.data, [i])), INDEX)
+            if nodes is not None:
+                row = builder.zext(builder.load(builder.gep(nodes.data, [row])), INDEX)
             terms = self.load_row(table.at(row, column))
             if weights is not None:
                 weight = self.splat(builder.load(builder.gep(weights.data, [row])))
