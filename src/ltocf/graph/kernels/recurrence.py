@@ -18,7 +18,15 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from ltocf.graph.kernels.vectors import INTEGER, INTEGERS, NODES, SUMS, VectorCode, compiled, intrinsic
+from ltocf.graph.kernels.vectors import (
+    INTEGER,
+    INTEGERS,
+    NODES,
+    SUMS,
+    VectorCode,
+    compiled,
+    intrinsic,
+)
 
 QUIET_SECONDS = 2.0
 
@@ -78,8 +86,8 @@ def _start_kernel(real: Any, width: int) -> Any:
             for row in range(bounds[part], bounds[part + 1]):
                 scale = root.dtype.type(1) / root[row]
                 product += _start_row(
-                    width, row, np.int64(order[row]), column, scale, weight, E, other, current, previous,
-                    total, beside,
+                    width, row, np.int64(order[row]), column, scale, weight, E, other, current,
+                    previous, total, beside,
                 )  # fmt: skip
             products[part] = product
 
