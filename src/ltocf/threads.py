@@ -94,7 +94,8 @@ def use_threads(threads: int | None = None) -> int:
 
 def _set(for_torch: int, for_numba: int) -> None:
     torch.set_num_threads(for_torch)
-    numba.set_num_threads(min(for_numba, numba.config.NUMBA_NUM_THREADS))
+    most: int = vars(numba.config)["NUMBA_NUM_THREADS"]  # a module without types
+    numba.set_num_threads(min(for_numba, most))
 
 
 @contextmanager
