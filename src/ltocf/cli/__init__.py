@@ -21,6 +21,8 @@ from ltocf.cli.options import with_threads
 from ltocf.cli.prepare import prepare
 from ltocf.cli.recommend import recommend
 from ltocf.cli.response import response
+from ltocf.cli.rollback import rollback
+from ltocf.cli.serve import serve
 from ltocf.cli.similar import similar
 from ltocf.cli.train import train
 from ltocf.cli.tune import tune
@@ -46,7 +48,9 @@ COMMANDS = (
     similar,
     explain,
     response,
+    serve,
     update,
+    rollback,
     export,
     tune,
 )

@@ -8,6 +8,8 @@ history.jsonl       a line an epoch
 metrics.json        the test metrics, looked at once, when training has ended
 curves.png          loss, metrics and times over the epochs
 digests.json        the digest of each file, by which damage is noticed
+events.db           if it is served: what happened since training
+versions/           if it was updated: whole runs; current.json names the one in use
 """
 
 from __future__ import annotations
@@ -30,9 +32,11 @@ from ltocf.models.base import Model
 from ltocf.ranking.metrics import Metrics
 from ltocf.runs.run_files import IDENTITY, MARKER, ReplacedError, RunFiles, read_digests
 from ltocf.runs.training import EpochRecord, TrainState
+from ltocf.runs.versions import current_path
 
 WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
 HISTORY, METRICS = "history.jsonl", "metrics.json"
+EVENTS = "events.db"  # what happened since training, if it is served
 COUNTERS = ("epoch", "best_epoch", "best_metric", "stale")
 ATTEMPTS = 5  # to read a run that others replace meanwhile
 
@@ -49,6 +53,7 @@ class Run:
         cls, path: Path, config: RunConfig, dataset: Dataset, *, overwrite: bool = False
     ) -> Run:
         """A new directory with the settings and the data, and no weights yet."""
+        _keep_events(path)
         config = config.model_copy(update={"versions": library_versions()})
         with new_directory(
             path, marker=MARKER, overwrite=overwrite, error=CheckpointError
@@ -69,6 +74,7 @@ class Run:
         overwrite: bool = False,
     ) -> Run:
         """A new directory with a trained model in it; an old one is replaced in one move."""
+        _keep_events(path)
         with new_directory(
             path, marker=MARKER, overwrite=overwrite, error=CheckpointError
         ) as temporary:
@@ -78,7 +84,12 @@ class Run:
 
     @classmethod
     def open(cls, path: Path) -> Run:
-        """The run, its settings and data checked. One that is replaced meanwhile is read again."""
+        """The version in use of the run at `path`, its settings and data checked."""
+        return cls.at(current_path(path))
+
+    @classmethod
+    def at(cls, path: Path) -> Run:
+        """The run whose own files are in `path`. One that is replaced meanwhile is read again."""
         for _ in range(ATTEMPTS):
             digests = read_digests(path)
             found: Run | CheckpointError
@@ -188,6 +199,15 @@ def load_run(path: Path) -> tuple[Run, Model]:
         except ReplacedError:
             continue
     raise ReplacedError(f"{path}: other processes replace it again and again; try later")
+
+
+def _keep_events(path: Path) -> None:
+    """Replacing a run must not remove what its service has promised to keep."""
+    if (path / EVENTS).exists():
+        raise CheckpointError(
+            f"{path}: holds the events of its service ({EVENTS}); choose another output, or move "
+            "that file and serve with --events FILE"
+        )
 
 
 def library_versions() -> dict[str, str]:

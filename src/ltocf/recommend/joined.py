@@ -1,0 +1,104 @@
+"""A history is what the data set has and what happened since: here, and only here, they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from ltocf.data.interactions import Interactions, Rows
+from ltocf.models.base import Scorer
+from ltocf.models.embedding import DotScorer
+
+NOBODY = -1  # in place of a user's row: somebody who was not there in training
+
+
+class Person(NamedTuple):
+    """Somebody with a row in the training data, or NOBODY, and what they touched since."""
+
+    row: int
+    items: Rows  # in any order, repetitions allowed
+    times: NDArray[np.int64]  # of each, by the clock of the training data
+
+    @classmethod
+    def known(cls, row: int) -> Person:
+        return cls(row, np.empty(0, np.int32), np.empty(0, np.int64))
+
+    @classmethod
+    def of_history(cls, items: Rows) -> Person:
+        """Somebody new, who touched these items in this order."""
+        return cls(NOBODY, items, np.arange(len(items)))
+
+
+def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array:
+    """Each one's old and new items by time, as `histories_of` weighs them; of an item that comes
+    twice the first time counts. (len(people), n_items)
+
+    Old items without times came before everything else.
+    """
+    indptr, items, entries = [0], [np.empty(0, np.int32)], [np.empty(0, np.float32)]
+    for person in people:
+        owned, times = person.items, person.times
+        if person.row != NOBODY:
+            old = slice(train.indptr[person.row], train.indptr[person.row + 1])
+            earliest = np.full(old.stop - old.start, np.iinfo(np.int64).min)
+            before = earliest if train.timestamps is None else train.timestamps[old]
+            owned = np.concatenate([train.items[old], owned])
+            times = np.concatenate([before, times])
+        order = np.lexsort((times, owned))
+        distinct, first = np.unique(owned[order], return_index=True)
+        times = times[order][first]
+        later = len(times) - np.searchsorted(np.sort(times), times, side="right")
+        indptr.append(indptr[-1] + len(distinct))
+        items.append(distinct.astype(np.int32))
+        entries.append((1 / (1 + later)).astype(np.float32))
+    arrays = (np.concatenate(entries), np.concatenate(items), np.array(indptr))
+    return csr_array(arrays, shape=(len(people), train.n_items))
+
+
+def score_people(
+    scorer: Scorer, train: Interactions, histories: csr_array, people: Sequence[Person]
+) -> Tensor:
+    """Scores of all items for each, whose joined histories these are. (len(people), n_items)
+
+    A known user keeps their own part. Whoever has done nothing since is scored as ever, and whoever
+    has nothing at all gets zeros.
+    """
+    rows = np.array([person.row for person in people], dtype=np.int32)
+    changed = np.array([len(person.items) > 0 for person in people], dtype=bool)
+    as_ever = ~changed & (rows != NOBODY)
+    if as_ever.all():
+        return scorer(rows)
+    if changed.all():
+        return from_history(scorer, train, histories, rows)
+    scores = torch.zeros(histories.shape)
+    if as_ever.any():
+        scores[torch.from_numpy(as_ever)] = scorer(rows[as_ever]).cpu()
+    if changed.any():
+        theirs = from_history(scorer, train, csr_array(histories[changed]), rows[changed])
+        scores[torch.from_numpy(changed)] = theirs.cpu()
+    return scores
+
+
+def from_history(scorer: Scorer, train: Interactions, histories: csr_array, rows: Rows) -> Tensor:
+    """Scores of histories, with the own part of the known users among them."""
+    if not isinstance(scorer, DotScorer) or scorer.history is None:
+        return scorer.from_history(histories)
+    vectors, known = scorer.fold_in(histories), rows != NOBODY
+    if known.any():
+        before = joined_histories(train, [Person.known(row) for row in rows[known]])
+        own = scorer.users[torch.from_numpy(rows[known]).long()] - scorer.fold_in(before)
+        vectors[torch.from_numpy(known)] += own
+    return vectors @ scorer.items.T
+
+
+def clock(train: Interactions) -> int:
+    """How many microseconds pass between one timestamp and the next; what is no clock, such as the
+    order of the lines of a file, counts as seconds, so that what happens now is later."""
+    latest = 0 if train.timestamps is None or not len(train) else int(train.timestamps.max())
+    return {True: 1_000_000, latest > 10**11: 1_000, latest > 10**14: 1}[True]

@@ -1,0 +1,83 @@
+"""A run that is updated keeps the model it had: versions in the run's directory, one in use.
+
+The run's own files are version 1; later ones are whole run directories, versions/2 and so on.
+current.json, replaced in one move, names the one in use and the one before it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from ltocf.errors import CheckpointError
+from ltocf.files import replacing
+
+FIRST, FOLDER, POINTER = 1, "versions", "current.json"
+
+
+class InUse(NamedTuple):
+    current: int
+    previous: int | None  # what rollback returns to
+
+
+def root_of(path: Path) -> Path:
+    """The run that a version belongs to; a run that is no version is its own."""
+    inside = path.parent.name == FOLDER and path.name.isdigit()
+    return path.parent.parent if inside else path
+
+
+def version_path(root: Path, version: int) -> Path:
+    return root if version == FIRST else root / FOLDER / str(version)
+
+
+def in_use(root: Path) -> InUse:
+    pointer = root / POINTER
+    try:
+        found = InUse(**json.loads(pointer.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return InUse(FIRST, None)
+    except (OSError, ValueError, TypeError):
+        raise CheckpointError(
+            f"{pointer}: cannot be read; remove it to return to the first version"
+        ) from None
+    return found
+
+
+def current_path(path: Path) -> Path:
+    """The directory of the version in use of a run; a version's own is itself."""
+    return version_path(path, in_use(path).current)
+
+
+def next_version(root: Path) -> int:
+    """A number that no version has had while its directory is there."""
+    folder = root / FOLDER
+    taken = [int(path.name) for path in folder.iterdir() if path.name.isdigit()] if folder.is_dir() else []
+    return max([FIRST, in_use(root).current, *taken]) + 1
+
+
+def use_version(root: Path, version: int) -> None:
+    """From now on this version is the run; the one in use until now is kept, older ones are not."""
+    before = in_use(root).current
+    _point(root, InUse(version, before))
+    folder = root / FOLDER
+    for path in folder.iterdir():
+        if path.name.isdigit() and int(path.name) not in (version, before):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def rollback(root: Path) -> InUse:
+    """Return to the version before; a second time, to the one that was left."""
+    now = in_use(root)
+    if now.previous is None:
+        raise CheckpointError(f"{root}: has no earlier version to return to")
+    if not version_path(root, now.previous).is_dir():
+        raise CheckpointError(f"{root}: version {now.previous} is no longer there")
+    _point(root, InUse(now.previous, now.current))
+    return in_use(root)
+
+
+def _point(root: Path, to: InUse) -> None:
+    with replacing(root / POINTER, error=CheckpointError) as temporary:
+        temporary.write_text(json.dumps(to._asdict()) + "\n", encoding="utf-8")

@@ -1,0 +1,21 @@
+"""What a client did wrong, or must wait for, as an answer: a status and one line."""
+
+from __future__ import annotations
+
+
+class Problem(Exception):
+    """`detail` is one line for whoever wrote the client."""
+
+    status = 422
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class Unknown(Problem):
+    status = 404
+
+
+class Busy(Problem):
+    status = 503

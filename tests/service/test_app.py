@@ -1,0 +1,163 @@
+"""Every route answers, and what is wrong with a request is said in one line with a 4xx."""
+
+import json
+
+import pytest
+
+from ltocf.service.guard import Rules
+
+
+@pytest.fixture
+def client(serve):
+    return serve("ltocf")
+
+
+@pytest.fixture
+def names(fitted):
+    train = fitted("ltocf").dataset.split.train
+    return train.user_ids.ids.to_list(), train.item_ids.ids.to_list()
+
+
+def test_lists_of_many_users_are_their_own_lists(client, names):
+    users, _ = names
+    reply = client.post("/recommendations", {"users": [*users[:3], "nobody"], "k": 4}).json()
+    assert [one["user"] for one in reply["lists"]] == [*users[:3], "nobody"]
+    for one in reply["lists"][:3]:
+        assert [e["item"] for e in one["items"]] == [i for i, _ in client.items(one["user"], k=4)]
+    assert reply["lists"][3]["source"] == "popularity"
+
+
+def test_candidates_and_exclusions(client, names):
+    _, items = names
+    body = {"history": items[:2], "candidates": items[3:9], "exclude": items[3:5], "k": 10}
+    (one,) = client.post("/recommendations", body).json()["lists"]
+    assert sorted(entry["item"] for entry in one["items"]) == sorted(items[5:9])
+    query = "&".join(f"candidates={item}" for item in items[3:9])
+    found = client.get(f"/users/{names[0][0]}/recommendations?{query}&keep_seen=true").json()
+    assert {entry["item"] for entry in found["items"]} == set(items[3:9])
+
+
+def test_similar_items_are_those_of_the_library(client, fitted, names):
+    _, items = names
+    reply = client.get(f"/items/{items[3]}/similar?k=5").json()
+    table = fitted("ltocf").similar_items(items[3], 5)
+    assert [entry["item"] for entry in reply["items"]] == table["similar"].to_list()
+    assert [entry["score"] for entry in reply["items"]] == table["score"].to_list()
+    assert reply["item"]["item"] == items[3]
+
+
+def test_similar_users_are_those_of_the_library(client, fitted, names):
+    users, _ = names
+    reply = client.get(f"/users/{users[3]}/similar?k=5").json()
+    table = fitted("ltocf").similar_users(users[3], 5)
+    assert [entry["user"] for entry in reply["users"]] == table["similar"].to_list()
+
+
+def test_items_are_found_by_name_those_that_begin_with_it_first(client):
+    found = client.get("/items?query=LUCKY&k=20").json()["items"]
+    assert found and all(entry["name"].startswith("Lucky") for entry in found)
+    inside = client.get("/items?query=tea&k=3").json()["items"]
+    assert inside and all("tea" in entry["name"].lower() for entry in inside)
+    assert client.get("/items?query=no%20such%20place").json()["items"] == []
+    assert len(client.get("/items?k=7").json()["items"]) == 7
+
+
+def test_users_are_found_by_how_they_begin_newcomers_too(client, names):
+    users, items = names
+    client.post("/events", {"user": "zzz", "item": items[0]})
+    assert client.get(f"/users?query={users[4]}").json()["users"][0] == users[4]
+    assert client.get("/users?query=zz").json()["users"] == ["zzz"]
+
+
+def test_a_history_has_the_latest_first_and_its_times(client, fitted, names):
+    users, items = names
+    train = fitted("ltocf").dataset.split.train
+    new = next(row for row in range(train.n_items) if row not in train.items_of(2))
+    body = {"user": users[2], "item": items[new], "time": "2027-01-01T02:00:00+02:00"}
+    client.post("/events", body)
+    history = client.get(f"/users/{users[2]}/history").json()
+    first, *rest = history["items"]
+    assert (first["item"], first["time"]) == (items[new], "2027-01-01T00:00:00+00:00")
+    assert len(rest) == len(train.items_of(2))
+    times = [entry["time"] for entry in history["items"]]
+    assert times == sorted(times, reverse=True)
+
+
+def test_delivered_twice_counts_once(client, names):
+    _, items = names
+    one = {"user": "ann", "item": items[0], "key": "k1"}
+    assert client.post("/events", one).json() == {"accepted": 1, "repeated": 0}
+    assert client.post("/events", one).json() == {"accepted": 0, "repeated": 1}
+    two = {"events": [{"user": "ann", "item": items[0]}, {"user": "ann", "item": items[1]}]}
+    header = {"idempotency-key": "request 7"}
+    assert client.post("/events", two, **header).json() == {"accepted": 2, "repeated": 0}
+    assert client.post("/events", two, **header).json() == {"accepted": 0, "repeated": 2}
+
+
+def test_ids_may_hold_anything(client, names):
+    _, items = names
+    for user in ("a/b", "ö ü", "<script>", "a?b#c", "%2F", "..", "'; drop table events"):
+        assert client.post("/events", {"user": user, "item": items[0]}).status == 201
+        assert client.items(user, k=1)
+
+
+def test_integers_and_texts_name_the_same_user(client, names):
+    _, items = names
+    client.post("/events", {"user": 42, "item": items[0]})
+    assert client.get("/users/42/history").json()["items"][0]["item"] == items[0]
+
+
+BAD = [
+    ("POST", "/events", {"user": "a", "item": "none"}, 404, "unknown item 'none'"),
+    ("POST", "/events", {"user": "a"}, 422, "item"),
+    ("POST", "/events", {"user": True, "item": 1}, 422, "user"),
+    ("POST", "/events", {"user": "", "item": "x"}, 422, "user"),
+    ("POST", "/events", {"user": "a", "item": "x", "time": "yesterday"}, 422, "time"),
+    ("POST", "/events", {"user": "a", "item": "x", "colour": "red"}, 422, "colour"),
+    ("POST", "/events", {"events": []}, 422, "events"),
+    ("POST", "/events", [], 422, "body"),
+    ("POST", "/events", b"{", 422, "JSON"),
+    ("POST", "/events", b'{"user": "\\ud800", "item": NaN}', 422, "user"),
+    ("POST", "/recommendations", {}, 422, "give either users or a history"),
+    ("POST", "/recommendations", {"history": ["none"]}, 404, "unknown item 'none'"),
+    ("POST", "/recommendations", {"users": ["a"], "candidates": ["x"]}, 422, "candidate"),
+    ("GET", "/users/a/recommendations?k=0", None, 422, "k"),
+    ("GET", "/users/a/recommendations?k=91", None, 422, "k=91 is more than there are: 90"),
+    ("GET", "/users/a/recommendations?k=many", None, 422, "k"),
+    ("GET", "/users/nobody/history", None, 404, "unknown user 'nobody'"),
+    ("GET", "/users/nobody/similar", None, 404, "unknown user 'nobody'"),
+    ("DELETE", "/users/nobody", None, 404, "unknown user 'nobody'"),
+    ("GET", "/items/none/similar", None, 404, "unknown item 'none'"),
+    ("GET", "/explanations?user=a&item=none", None, 404, "unknown item 'none'"),
+    ("GET", "/explanations?item=none", None, 422, "give either user or history"),
+    ("GET", "/nothing", None, 404, "Not Found"),
+    ("PUT", "/events", None, 405, "Method Not Allowed"),
+]
+
+
+@pytest.mark.parametrize(("method", "target", "body", "status", "said"), BAD)
+def test_what_is_wrong_is_said(client, method, target, body, status, said):
+    reply = client.request(method, target, body)
+    assert reply.status == status
+    assert said in reply.json()["detail"]
+    assert "\n" not in reply.json()["detail"]
+
+
+def test_a_body_may_not_be_too_large_whatever_its_header_says(serve):
+    client = serve("ltocf", rules=Rules(body_bytes=1000))
+    big = json.dumps({"users": ["x" * 50] * 100}).encode()
+    for headers in ({}, {"content-length": "10"}):
+        reply = client.request("POST", "/recommendations", big, headers)
+        assert (reply.status, "more than 1,000 bytes" in reply.json()["detail"]) == (413, True)
+
+
+def test_health_readiness_and_metrics(client, names):
+    users, items = names
+    assert client.get("/health").json() == {"status": "ok"}
+    assert client.get("/ready").json() == {"status": "ready", "model": "1"}
+    client.items(users[0])
+    client.post("/events", {"user": users[0], "item": items[0]})
+    text = client.get("/metrics").body.decode()
+    assert 'route="/users/{user:path}/recommendations",status="200"} 1.0' in text
+    assert "ltocf_events_total 1.0" in text
+    assert 'ltocf_model_info{model="1"} 1.0' in text
