@@ -53,7 +53,11 @@ def current_path(path: Path) -> Path:
 def next_version(root: Path) -> int:
     """A number that no version has had while its directory is there."""
     folder = root / FOLDER
-    taken = [int(path.name) for path in folder.iterdir() if path.name.isdigit()] if folder.is_dir() else []
+    taken = (
+        [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
+        if folder.is_dir()
+        else []
+    )
     return max([FIRST, in_use(root).current, *taken]) + 1
 
 
