@@ -131,7 +131,7 @@ def test_another_runs_file_is_noticed(copy, hamlet, tmp_path):
     other = start_run(make_config({}, [*SETTINGS, "seed=1"]), tmp_path / "other", dataset=hamlet)
     train_run(other)
     (copy / "weights.safetensors").write_bytes((other.path / "weights.safetensors").read_bytes())
-    with pytest.raises(CheckpointError, match="weights.safetensors is not the file that digests"):
+    with pytest.raises(CheckpointError, match=r"weights\.safetensors is not the file that digests"):
         Run.open(copy).load()
 
 

@@ -20,6 +20,7 @@ from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.pair_columns import Arrays
 from ltocf.data.pair_cuts import SPLIT_KINDS, SplitKind
 from ltocf.data.pair_store import PARTS
+from ltocf.data.parquet_trial import refuse_unreadable
 from ltocf.data.row_arrays import RowDigest
 from ltocf.digests import FILE as DIGESTS
 from ltocf.digests import Digests, read_text
@@ -118,8 +119,10 @@ def read_description(directory: Path) -> dict[str, Any]:
 
 def read_table(directory: Path, name: str) -> pl.DataFrame:
     try:
+        if not (directory / DIGESTS).is_file():
+            refuse_unreadable({directory / name: name})
         return pl.read_parquet(directory / name)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, DataError, pl.exceptions.PolarsError) as error:
         reason = str(error).splitlines()[0]
         raise damaged(directory, f"{name} cannot be read: {reason}") from None
 

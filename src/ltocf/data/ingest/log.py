@@ -81,8 +81,10 @@ class Log:
         codes, and columns where they are not given, this one shares."""
         how = how or Reading()
         how.check()
-        opened = open_log(source, how.text_options(), keep_extra=how.skip_bad)
         given = {role: getattr(how, role) for role in NAMES}
+        opened = open_log(
+            source, how.text_options(), keep_extra=how.skip_bad, columns=given.values()
+        )
         if how.threshold is not None and given["rating"] is None:
             given["rating"] = "?"
         columns = choose_columns(opened.tables[0], **given)

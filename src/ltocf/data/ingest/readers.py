@@ -6,7 +6,7 @@ an id such as '007' stays what it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -19,6 +19,7 @@ from ltocf.data.ingest.byte_files import STANDARD_INPUT, Workspace, first_bytes
 from ltocf.data.ingest.movielens import COLUMNS, UNQUOTED, find_movielens
 from ltocf.data.ingest.roles import WORDS
 from ltocf.data.ingest.text_form import TextOptions, find_form
+from ltocf.data.parquet_trial import refuse_unreadable
 from ltocf.errors import DataError
 
 if TYPE_CHECKING:
@@ -57,10 +58,15 @@ class Opened:
 
 
 def open_log(
-    source: LogSource, options: TextOptions | None = None, *, keep_extra: bool = False
+    source: LogSource,
+    options: TextOptions | None = None,
+    *,
+    keep_extra: bool = False,
+    columns: Iterable[str | None] | None = None,
 ) -> Opened:
     """The log's tables, in order of their names. `keep_extra` adds a column EXTRA to text with
-    the field beyond the last column, which is an error otherwise."""
+    the field beyond the last column, which is an error otherwise. `columns` are those that will be
+    read, by name or number, beside those with the usual names; none: all."""
     options = options or TextOptions()
     options.check()
     if not isinstance(source, str | Path):
@@ -68,6 +74,9 @@ def open_log(
     workspace = Workspace()
     with reading(str(source)):
         files, items = _files(source, workspace)
+        parquet = {path: label for path, label in files if _is_parquet(path)}
+    if parquet:
+        refuse_unreadable(parquet, None if columns is None else [*columns, *WORDS])
     tables = []
     for path, label in files:
         with reading(label):
@@ -82,8 +91,10 @@ def reading(label: str) -> Iterator[None]:
         yield
     except pl.exceptions.NoDataError:
         raise DataError(f"{label}: the file is empty") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(getattr(error, "strerror", None) or error).strip().splitlines()[0]
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = (str(getattr(error, "strerror", None) or error).strip() or "unknown").splitlines()[
+            0
+        ]
         raise DataError(
             f"{label}: cannot be read ({reason[:200]}); is it damaged or half-written?"
         ) from None
@@ -140,6 +151,10 @@ def _is_part(file: PurePosixPath) -> bool:
     return known and not any(name[0] in "._" for name in file.parts)
 
 
+def _is_parquet(path: Path) -> bool:
+    return _kind(path) in PARQUET or first_bytes(path) == byte_files.PARQUET
+
+
 def _kind(file: Path | PurePosixPath) -> str:
     """The suffix that tells the format, in lower case: '.csv' of 'Log.CSV.gz'."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
@@ -157,7 +172,7 @@ def _open_file(
             f"{label}: unknown kind of file {kind!r}; give .csv, .tsv or .parquet, "
             "text also compressed as .gz, .zst or .zip"
         )
-    if kind in PARQUET or first_bytes(path) == byte_files.PARQUET:
+    if _is_parquet(path):
         frame = pl.scan_parquet(path, glob=False)
         return Table(label, frame, frame.collect_schema(), typed=True, workspace=workspace)
     return _open_text(path, label, options, workspace, keep_extra)
