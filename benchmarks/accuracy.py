@@ -21,10 +21,10 @@ from pathlib import Path
 
 from benchmarks.baselines import parse_arguments, train
 from benchmarks.measure import machine, recall_and_ndcg
-from ltocf.config import read_config
 from ltocf.files import replacing
 from ltocf.ranking.metrics import Metrics
 from ltocf.runs.run import Run
+from ltocf.runs.settings import read_config
 
 CURVE = ("protocol=best-test-epoch", "evaluate_every=5", "patience=1000")
 
@@ -55,7 +55,9 @@ ENTRIES = (
     ),
     Entry("gowalla-ltocf-recency", "gowalla-ltocf-recency", seeds=(0, 1, 2)),
     Entry("gowalla-lightgcn-recency", "gowalla-lightgcn", ("recency=1.2",)),
-    Entry("gowalla-ltocf-one-uniform-negative", "gowalla-ltocf", ("negatives=1", "hardest=false")),
+    Entry(
+        "gowalla-ltocf-one-uniform-negative", "gowalla-ltocf", ("negatives=1", "sampling=uniform")
+    ),
     Entry("yelp2018-ltocf", "yelp2018-ltocf", published="0.0671 / 0.0549"),
     Entry("yelp2018-ltocf-recency", "yelp2018-ltocf-recency"),
 )

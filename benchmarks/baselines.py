@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.measure import machine
-from ltocf.config import RunConfig, read_config
+from ltocf.config import RunConfig
 from ltocf.files import replacing
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
+from ltocf.runs.settings import read_config
 
 # Recall@20 and NDCG@20 in the LT-OCF paper's table. MF comes first: others start from its vectors.
 PUBLISHED = {

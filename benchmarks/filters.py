@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import machine, peak_extra_bytes
-from ltocf.config import RunConfig, make_config, read_config
+from ltocf.config import RunConfig
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import singular_vectors
 from ltocf.models import build_model
 from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.runs.settings import make_config, read_config
 
 CONFIGS = Path(__file__).parents[1] / "src" / "ltocf" / "configs"
 MODELS = (

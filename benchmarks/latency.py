@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ltocf.config import make_config
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.top_k import TILE_BYTES, top_k
 from ltocf.recommend.recommender import Recommender
+from ltocf.runs.settings import make_config
 
 K = 20
 

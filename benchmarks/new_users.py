@@ -25,7 +25,6 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import draw_per_user
 from ltocf.models import MODELS
-from ltocf.models.embedding import DotScorer
 from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.new_users import score_new
 from ltocf.recommend.recommender import Recommender
@@ -60,7 +59,7 @@ def measure_ours(
     seconds = time.perf_counter() - started
     inside = Recommender(model, **settings).fit(known.union(history))
     matrix, result = matrix_of(history), {"train_seconds": seconds}
-    for steps in (0, 10, 30) if isinstance(out.scorer, DotScorer) else (0,):
+    for steps in (0, 10, 30) if out.scorer.vectors() is not None else (0,):
         name = f"fold_in_{steps}_steps" if steps else "fold_in"
         started = time.perf_counter()
         result[f"{name}_recall"] = evaluate(

@@ -23,7 +23,6 @@ from ltocf.data.splits import hold_out_validation
 from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.models.history import HistoryModel, HistoryScorer
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.automatic import sample_users
 
@@ -39,11 +38,12 @@ def main() -> None:
     found: dict[str, dict[float, Metrics]] = {}
     for name in arguments.models:
         model = build_model(graph, name, settings(data, name).model_options)
-        assert isinstance(model, HistoryModel)
         model.initialise_(0)
         found[name] = {}
         for recency in arguments.recencies:
-            metrics = evaluate(HistoryScorer(model, recency), valid, split.train)
+            scorer = model.scorer().with_recency(recency)
+            assert scorer is not None, f"{name} is no closed form"
+            metrics = evaluate(scorer, valid, split.train)
             found[name][recency] = recall_and_ndcg(metrics)
             shown = "  ".join(f"{key} {value:.4f}" for key, value in found[name][recency].items())
             print(f"{name:8} recency {recency:<5} {shown}", flush=True)

@@ -32,7 +32,7 @@ from benchmarks.measure import machine, recall_and_ndcg
 from benchmarks.new_users import matrix_of
 from benchmarks.propagation import coo_matrix
 from ltocf.batches.triples import TripleBatches
-from ltocf.config import RunConfig, read_config
+from ltocf.config import RunConfig
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import hold_out_validation
@@ -43,7 +43,9 @@ from ltocf.models.ltocf import LTOCF
 from ltocf.ode.reference import propagate
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.curves import BLUE, ORANGE
-from ltocf.runs.training import EpochRecord, TrainState, fit
+from ltocf.runs.records import EpochRecord, TrainState
+from ltocf.runs.settings import read_config
+from ltocf.runs.training import train
 
 BATCH = 2048  # of the authors' code
 BPR = [
@@ -77,7 +79,8 @@ def train_ours(config: RunConfig) -> dict[str, Any]:
             curve.append({"epoch": record.epoch, "seconds": seconds} | recall_and_ndcg(metrics))
             testing += time.perf_counter() - asked
 
-        fit(model, config.train, config.loss, seed=config.seed, after_epoch=after_epoch)
+        model.initialise_(config.seed)
+        train(model, config.train, config.loss, seed=config.seed, after_epoch=after_epoch)
     return {"curve": curve}
 
 

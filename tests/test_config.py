@@ -2,8 +2,9 @@ import tomllib
 
 import pytest
 
-from ltocf.config import RunConfig, make_config, read_config, to_toml
+from ltocf.config import RunConfig, to_toml
 from ltocf.errors import ConfigError
+from ltocf.runs.settings import make_config, read_config
 
 
 def test_overrides_find_their_section():

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ltocf.config import make_config
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.runs.pipeline import start_run, train_run
+from ltocf.runs.settings import make_config
 
 HERE = Path(__file__).parent
 FOLDERS = [Path(p) for p in (os.environ.get("LTOCF_DATA"), HERE / "../../shared/data") if p]
@@ -19,8 +19,8 @@ pytestmark = [
 ]
 
 LIGHTGCN_AS_PUBLISHED = [
-    "model=lightgcn", "layers=3", "dim=64", "start=random", "batch_size=2048", "scheme=users",
-    "learning_rate=1e-3", "schedule=constant", "negatives=1", "hardest=false", "l2=1e-4",
+    "model=lightgcn", "layers=3", "dim=64", "start=random", "batch_size=2048", "draw_by=users",
+    "learning_rate=1e-3", "schedule=constant", "negatives=1", "sampling=uniform", "l2=1e-4",
     "epochs=5", "protocol=fixed",
 ]  # fmt: skip
 

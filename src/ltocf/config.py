@@ -1,12 +1,12 @@
-"""A run's settings: TOML in, TOML out, `key=value` overrides; unknown keys are refused."""
+"""A run's settings, and how they look as TOML; unknown keys are refused."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -14,18 +14,34 @@ from ltocf.digests import read_text
 from ltocf.errors import ConfigError
 
 
-class LossConfig(BaseModel, frozen=True, extra="forbid"):
-    """`[loss]`"""
+class BPR(BaseModel, frozen=True, extra="forbid"):
+    """`[loss]`: a positive against the hardest, the mean of several, or shared negatives."""
 
-    name: Literal["bpr", "softmax", "bsl"] = "bpr"
-    negatives: int = Field(default=32, ge=1)  # unseen items drawn for each positive
-    hardest: bool = True  # keep only the negative that the model scores highest
-    shared: int = Field(
-        default=0, ge=0
-    )  # softmax, bsl: negatives drawn once for the whole batch instead
-    temperature: float = Field(default=0.1, gt=0)  # softmax, bsl
-    positive_temperature: float = Field(default=0.1, gt=0)  # bsl
+    name: Literal["bpr"] = "bpr"
+    negatives: int = Field(default=32, ge=1)  # drawn for each positive; shared: for a whole batch
+    sampling: Literal["hardest", "uniform", "shared"] = "hardest"
     l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
+
+
+class Softmax(BaseModel, frozen=True, extra="forbid"):
+    """`[loss]`: cross-entropy of a positive among itself and the negatives."""
+
+    name: Literal["softmax"] = "softmax"
+    negatives: int = Field(default=1024, ge=1)  # drawn for a whole batch; uniform: each positive
+    sampling: Literal["uniform", "shared"] = "shared"
+    temperature: float = Field(default=0.1, gt=0)
+    l2: float = Field(default=5e-3, ge=0)
+
+
+class BSL(Softmax, frozen=True):
+    """`[loss]`: softmax with a temperature of its own for the positive side."""
+
+    name: Literal["bsl"] = "bsl"  # type: ignore[assignment]
+    positive_temperature: float = Field(default=0.1, gt=0)
+
+
+Loss = BPR | Softmax | BSL
+LOSSES: dict[str, type[Loss]] = {"bpr": BPR, "softmax": Softmax, "bsl": BSL}
 
 
 class TrainConfig(BaseModel, frozen=True, extra="forbid"):
@@ -36,17 +52,10 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid"):
     batch_size: int | None = Field(
         default=None, ge=1
     )  # none: about 50 batches an epoch, 512 to 16,384
-    scheme: Literal["interactions", "users"] = "interactions"
+    draw_by: Literal["pairs", "users"] = "pairs"
     learning_rate: float = Field(default=8e-3, gt=0)
     schedule: Literal["cosine", "constant"] = "cosine"
-    time_learning_rate: float = Field(default=1e-2, ge=0)
-    time_updates: Literal["alternate", "joint"] = "alternate"
-    time_every: int = Field(
-        default=10, ge=1
-    )  # alternate: batches for the embeddings to one for the times
-    average: float = Field(
-        default=0.0, ge=0, lt=1
-    )  # decay of the averaged weights; 0 keeps the last
+    average_decay: float = Field(default=0.0, ge=0, lt=1)  # of averaged weights; 0 keeps the last
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
     validation: float = Field(default=0.1, gt=0, lt=1)  # share of train cut off to choose the epoch
     validation_cut: Literal["random", "latest"] = "random"  # which of each user's pairs it takes
@@ -62,9 +71,9 @@ class RunConfig(BaseModel, frozen=True, extra="forbid"):
 
     dataset: str = "town"
     seed: int = 0
-    init: str | None = None  # a run on the same data: start from its embeddings
+    start_from: str | None = None  # a run on the same data: start from its embeddings
     model: dict[str, Any] = {"name": "ltocf"}  # validated by the model's own Config
-    loss: LossConfig = LossConfig()
+    loss: Annotated[Loss, Field(discriminator="name")] = BPR()
     train: TrainConfig = TrainConfig()
     versions: dict[str, str] = {}
 
@@ -94,55 +103,13 @@ def validated(config: type[Config], values: Mapping[str, Any], where: str) -> Co
         raise ConfigError(f"{where} {key} = {first['input']!r}: {message.lower()}") from None
 
 
-def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> RunConfig:
-    """Settings from a parsed TOML file and `key=value` strings, which win."""
-    merged = {
-        key: dict(value) if isinstance(value, dict) else value for key, value in values.items()
-    }
-    merged["model"] = {"name": "ltocf"} | merged.get("model", {})
-    for override in overrides:
-        section, key, value = _parse_override(override)
-        (merged.setdefault(section, {}) if section else merged)[key] = value
-    sections = {
-        "loss": validated(LossConfig, merged.pop("loss", {}), "[loss]"),
-        "train": validated(TrainConfig, merged.pop("train", {}), "[train]"),
-    }
-    return validated(RunConfig, merged | sections, "the config")
-
-
-def _parse_override(text: str) -> tuple[str, str, Any]:
-    """`train.epochs=5`, or `epochs=5` where the section is clear; `loss=bpr` names the loss."""
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise ConfigError(f"cannot read {text!r}: expected key=value, such as epochs=20")
-    section, dot, name = key.strip().rpartition(".")
-    if not dot:
-        if name in ("loss", "model"):
-            section, name = name, "name"
-        elif name in TrainConfig.model_fields:
-            section = "train"
-        elif name in LossConfig.model_fields:
-            section = "loss"
-        elif name not in RunConfig.model_fields:
-            section = "model"
-    return section, name, _parse_value(value.strip())
-
-
-def _parse_value(text: str) -> Any:
+def read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def read_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
-    try:
-        values = tomllib.loads(read_text(path))
+        return tomllib.loads(read_text(path))
     except FileNotFoundError:
         raise ConfigError(f"no config file {str(path)!r}") from None
     except (ValueError, OSError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from None
-    return make_config(values, overrides)
 
 
 def to_toml(config: RunConfig) -> str:

@@ -38,7 +38,7 @@ def test_negatives_are_uniform_over_what_the_user_has_not():
 
 def test_users_scheme_draws_users_uniformly_and_then_their_items():
     data = interactions_of([(0, 0)] + [(1, i) for i in range(999)], 3, 1000)
-    users = np.concatenate([draw(data, scheme="users", epoch=e).users for e in range(20)])
+    users = np.concatenate([draw(data, draw_by="users", epoch=e).users for e in range(20)])
     share = (users == 0).mean()
     assert share == pytest.approx(0.5, abs=0.02)
     assert not (users == 2).any()  # he has nothing

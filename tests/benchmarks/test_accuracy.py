@@ -8,9 +8,9 @@ import pytest
 from benchmarks.accuracy import ENTRIES, Entry, outcome, table, write_report
 from benchmarks.baselines import train
 
-from ltocf.config import make_config, read_config
 from ltocf.models import check_settings
 from ltocf.runs.run import Run
+from ltocf.runs.settings import make_config, read_config
 
 CONFIGS = Path(__file__).parent.parent.parent / "src" / "ltocf" / "configs"
 QUICK = ["dataset=town", "dim=8", "epochs=6", "learning_rate=0.05"]

@@ -14,8 +14,8 @@ from benchmarks.time_to_accuracy import (
     train_ours,
 )
 
-from ltocf.config import make_config
 from ltocf.data.sources.catalog import load_dataset
+from ltocf.runs.settings import make_config
 
 
 @pytest.fixture(scope="module")

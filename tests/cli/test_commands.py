@@ -7,8 +7,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def run(hamlet, tmp_path_factory):
-    from ltocf.config import make_config
     from ltocf.runs.pipeline import start_run, train_run
+    from ltocf.runs.settings import make_config
 
     path = tmp_path_factory.mktemp("cli") / "run"
     config = make_config({}, ["dim=8", "epochs=2", "negatives=4"])
@@ -128,7 +128,7 @@ def test_ctrl_c_says_how_to_resume(ltocf, hamlet, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ltocf.cli.output.LineProgress.epoch", interrupt)
+    monkeypatch.setattr("ltocf.cli.output.Lines.__call__", interrupt)
     code, _, err = ltocf("train", tmp_path / "data", "epochs=2", "dim=4", "-o", tmp_path / "run")
     assert code == 130
     assert f"ltocf train --resume -o {tmp_path / 'run'}" in err

@@ -11,8 +11,8 @@ from benchmarks.baselines import (
     train,
 )
 
-from ltocf.config import make_config, read_config
 from ltocf.models import check_settings
+from ltocf.runs.settings import make_config, read_config
 
 CONFIGS = Path(__file__).parent.parent.parent / "src" / "ltocf" / "configs"
 
@@ -30,7 +30,7 @@ def test_every_row_of_the_table_has_a_config_that_its_model_takes(name: str) -> 
 def test_runs_that_others_start_from_are_trained_before_them() -> None:
     seen: set[str] = set()
     for name in config_names():
-        init = read_config(CONFIGS / f"{name}.toml").init
+        init = read_config(CONFIGS / f"{name}.toml").start_from
         assert init is None or Path(init).name in seen
         seen.add(name)
 
@@ -52,7 +52,7 @@ def test_a_run_of_other_settings_is_not_taken_for_this_one(tmp_path: Path) -> No
 def test_a_run_starts_from_the_one_beside_it_and_is_not_trained_twice(tmp_path: Path) -> None:
     quick = '[model]\nname = "mf"\ndim = 4\n[train]\nepochs = 1\nprotocol = "fixed"\n'
     (tmp_path / "gowalla-mf.toml").write_text(quick)
-    (tmp_path / "gowalla-gcmc.toml").write_text(f'init = "elsewhere/gowalla-mf"\n{quick}')
+    (tmp_path / "gowalla-gcmc.toml").write_text(f'start_from = "elsewhere/gowalla-mf"\n{quick}')
     runs = tmp_path / "runs"
     runs.mkdir()
     for name in ("gowalla-mf", "gowalla-gcmc", "gowalla-gcmc"):

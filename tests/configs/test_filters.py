@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from benchmarks.filters import CONFIGS, MODELS, PUBLISHED, describe, measure, settings
 
-from ltocf.config import read_config
 from ltocf.data.dataset import Dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import check_settings
+from ltocf.runs.settings import read_config
 
 ROWS = [(data, model) for data in ("gowalla", "yelp2018") for model in MODELS]
 

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from ltocf.data.dataset import Dataset
-from ltocf.data.histories import histories_of, weigh, weighted_histories
+from ltocf.data.histories import HistoryWeights, histories_of
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError, DataError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.graph.weighted import RecentAdjacency
+from ltocf.graph.weighted import WeightedAdjacency
 from ltocf.models import build_model
-from ltocf.models.embedding import normalise_rows
 from ltocf.recommend.new_users import history_matrix
 from ltocf.recommend.recommender import Recommender
 from tests.conftest import interactions_of
+from tests.models.toys import used_by
 
 LINEAR = ["gfcf", "bspm", "chebycf", "turbocf", "ease", "sparse_ease", "rp3beta", "itemknn"]
 
@@ -44,7 +44,7 @@ def test_nothing_came_later_where_nobody_knows_the_times():
     with pytest.raises(DataError, match="no times"):
         _ = train.later_counts
     with pytest.raises(ConfigError, match=r"recency = 0.5 needs the time .*; name the time column"):
-        weighted_histories(train, 0.5)
+        HistoryWeights(0.5).of(train)
 
 
 def test_weights_by_hand():
@@ -54,10 +54,10 @@ def test_weights_by_hand():
     raw = histories_of(train).toarray()
     np.testing.assert_allclose(raw, [[1, 1 / 3, 1 / 2], [0, 1, 0], [0, 0, 0]], rtol=1e-6)
     expected = np.array([1, 3**-0.5, 2**-0.5])
-    weights = weighted_histories(train, 0.5).toarray()
+    weights = HistoryWeights(0.5).of(train).toarray()
     np.testing.assert_allclose(weights[0], 3 * expected / expected.sum(), rtol=1e-6)
     assert weights[1:].tolist() == [[0, 1, 0], [0, 0, 0]]
-    assert weighted_histories(train, 0).toarray().max() == 1
+    assert HistoryWeights(0).of(train).toarray().max() == 1
 
 
 def test_a_new_history_is_in_the_order_of_time():
@@ -75,7 +75,7 @@ def test_lightgcn_against_dense_matrices(seed):
     model.weight.data.copy_(E)
     A = (graph @ torch.eye(21)).numpy()
     inner = (np.eye(21) + A + A @ A) @ E.numpy() / 4
-    rows = normalise_rows(weighted_histories(train, 0.8), graph).toarray()
+    rows = HistoryWeights(0.8).normalise(histories_of(train), train.item_degrees).toarray()
     users = E[:12].numpy() / 4 + rows @ inner[12:]
     items = E[12:].numpy() / 4 + A[12:] @ inner
     found = model.embeddings().detach().numpy()
@@ -98,7 +98,7 @@ def test_without_an_order_among_times_it_is_the_plain_model(name):
 def test_gradients_of_the_product():
     train = timed(2)
     graph = BipartiteGraph(train)
-    adjacency = RecentAdjacency(graph, weighted_histories(train, 0.6))
+    adjacency = WeightedAdjacency(graph, HistoryWeights(0.6).of(train))
     E = torch.randn(21, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda table: adjacency @ table, (E,))
 
@@ -143,7 +143,7 @@ def test_reasons_still_sum_to_the_score(name, hamlet):
         {"model": "ease", "weight": 0.5, "options": {"recency": 0.4}},
     ]
     settings = {"parts": parts} if name == "blend" else {"recency": 0.7}
-    recommender = Recommender(name, epochs=2, **settings).fit(hamlet)
+    recommender = Recommender(name, **used_by(name, epochs=2), **settings).fit(hamlet)
     for row in recommender.recommend(hamlet.split.train.user_ids.ids[5], 3).to_dicts():
         why = recommender.explain(row["user"], row["item"])
         assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], abs=1e-4)
@@ -175,7 +175,7 @@ def test_a_run_keeps_the_times_it_needs(ltocf, tmp_path):
     code, _, err = ltocf("train", "town", "-o", run, "model=lightgcn", "recency=0.7", "epochs=1")
     assert code == 0, err
     loaded = Recommender.load(run)
-    assert loaded.model.recency == 0.7
+    assert loaded.model.config.recency == 0.7
     code, _, err = ltocf("recommend", run, "--user", loaded.fitted.seen.user_ids.ids[0], "-k", 3)
     assert code == 0, err
 
@@ -198,5 +198,5 @@ def test_the_reference_solver_has_no_recency():
 
 def test_weights_do_not_change_what_they_are_given():
     rows = csr_array(np.array([[1, 0.5, 0]], dtype=np.float32))
-    weigh(rows, 0.5)
+    HistoryWeights(0.5).weigh(rows)
     assert rows.toarray().tolist() == [[1, 0.5, 0]]

@@ -10,13 +10,14 @@ import torch
 from scipy.sparse import csr_array
 from torch.testing import assert_close
 
-from ltocf.config import LossConfig, TrainConfig, make_config, to_toml
+from ltocf.config import BPR, TrainConfig, to_toml
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.blend import standardise
-from ltocf.runs.training import fit
+from ltocf.runs.settings import make_config
+from tests.models.toys import fit
 
 PARTS = [
     {"model": "gfcf", "weight": 1.0, "options": {"rank": 4}},
@@ -60,7 +61,7 @@ def test_a_blend_of_closed_forms_scores_a_new_user_by_his_history(graph: Biparti
 
 
 def test_training_a_blend_trains_its_ltocf_as_alone(graph: BipartiteGraph) -> None:
-    settings = TrainConfig(epochs=2, batch_size=32, protocol="fixed"), LossConfig(negatives=2)
+    settings = TrainConfig(epochs=2, batch_size=32, protocol="fixed"), BPR(negatives=2)
     blend = build_model(graph, "blend", {"parts": WITH_LTOCF})
     alone = build_model(graph, "ltocf", {"dim": 8})
     fit(blend, *settings, seed=0)
@@ -72,7 +73,7 @@ def test_training_a_blend_trains_its_ltocf_as_alone(graph: BipartiteGraph) -> No
 def test_a_blend_survives_saving_and_loading(graph: BipartiteGraph) -> None:
     blend, other = (build_model(graph, "blend", {"parts": WITH_LTOCF}) for _ in range(2))
     blend.initialise_(seed=0)
-    other.load_state_dict(blend.state_dict())
+    other.restore_(blend.fitted_state())
     assert_close(other.scorer()(EVERYBODY), blend.scorer()(EVERYBODY))
 
 
@@ -97,6 +98,6 @@ def test_normalised_in_training_only_ranks_by_dot_product(graph: BipartiteGraph)
     for model in (plain, trained, cosine):
         model.initialise_(seed=0)
     assert_close(trained.scorer()(EVERYBODY), plain.scorer()(EVERYBODY))
-    batch = next(iter(plain.batches(LossConfig(), batch_size=32, scheme="users", seed=0, epoch=1)))
-    assert_close(trained.loss(batch, LossConfig()), cosine.loss(batch, LossConfig()))
-    assert not torch.allclose(trained.loss(batch, LossConfig()), plain.loss(batch, LossConfig()))
+    batch = next(iter(plain.batches(BPR(), batch_size=32, draw_by="users", seed=0, epoch=1)))
+    assert_close(trained.loss(batch, BPR()), cosine.loss(batch, BPR()))
+    assert not torch.allclose(trained.loss(batch, BPR()), plain.loss(batch, BPR()))

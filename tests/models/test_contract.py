@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ltocf.config import LossConfig, RunConfig, TrainConfig
+from ltocf.config import BPR, RunConfig, TrainConfig
 from ltocf.errors import DataError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model
@@ -18,12 +18,12 @@ from ltocf.models.base import Model
 from ltocf.ranking.top_k import top_k
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.pipeline import start_run
+from ltocf.runs.records import EpochRecord, TrainState
 from ltocf.runs.run import Run
-from ltocf.runs.training import EpochRecord, TrainState, fit
-from tests.models.toys import random_graph, two_communities
+from tests.models.toys import fit, random_graph, two_communities
 
 FLOORS = ("popularity", "random")  # they know nothing of who you are
-LOSS = LossConfig(negatives=4, hardest=False, l2=1e-2)
+LOSS = BPR(negatives=4, sampling="uniform", l2=1e-2)
 TRAIN = TrainConfig(
     epochs=40, batch_size=112, learning_rate=0.01, schedule="constant", protocol="fixed"
 )
@@ -43,7 +43,7 @@ def scores(model: Model) -> torch.Tensor:
     return model.scorer()(np.arange(model.graph.n_users, dtype=np.int32))
 
 
-TRAINED = [name for name in MODELS if list(make(name).parameters())]
+TRAINED = [name for name in MODELS if make(name).trained]
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in FLOORS])
@@ -65,7 +65,7 @@ def test_the_loss_of_every_trained_model_falls(name: str) -> None:
 def test_gradients_reach_every_parameter(name: str) -> None:
     model = make(name)
     model.initialise_(seed=0)
-    arguments = {"batch_size": 112, "scheme": "interactions", "seed": 0, "epoch": 1}
+    arguments = {"batch_size": 112, "draw_by": "pairs", "seed": 0, "epoch": 1}
     model.before_step_(0.5, seed=0)
     for batch in model.batches(LOSS, **arguments):  # type: ignore[arg-type]
         model.loss(batch, LOSS).backward()

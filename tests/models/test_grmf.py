@@ -4,13 +4,13 @@ import torch
 from torch.testing import assert_close
 
 from ltocf.batches.triples import Batch
-from ltocf.config import LossConfig
+from ltocf.config import BPR
 from ltocf.models.grmf import GRMF
 from ltocf.models.mf import MF
 from tests.models.toys import adjacency, random_graph
 
 BATCH = Batch(torch.tensor([0, 1, 1]), torch.tensor([2, 3, 2]), torch.tensor([[5], [6], [7]]))
-LOSS = LossConfig(negatives=1, hardest=False)
+LOSS = BPR(negatives=1, sampling="uniform")
 
 
 def build(**settings: object) -> GRMF:

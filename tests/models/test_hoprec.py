@@ -8,13 +8,13 @@ import torch
 from torch.testing import assert_close
 
 from ltocf.batches.triples import Batch
-from ltocf.config import LossConfig
+from ltocf.config import BPR, Softmax, TrainConfig
 from ltocf.errors import ConfigError
 from ltocf.models.hoprec import HOPRec
 from ltocf.models.mf import MF
-from tests.models.toys import adjacency, random_graph
+from tests.models.toys import adjacency, fit, random_graph
 
-LOSS = LossConfig(negatives=3, hardest=False)
+LOSS = BPR(negatives=3, sampling="uniform")
 
 
 def build(**settings: object) -> HOPRec:
@@ -24,7 +24,7 @@ def build(**settings: object) -> HOPRec:
 
 
 def batches(model: HOPRec | MF) -> list[Batch]:
-    return list(model.batches(LOSS, batch_size=7, scheme="interactions", seed=2, epoch=1))
+    return list(model.batches(LOSS, batch_size=7, draw_by="pairs", seed=2, epoch=1))
 
 
 def test_order_one_without_margin_is_bpr_of_mf() -> None:
@@ -54,7 +54,7 @@ def test_walks_step_to_neighbours_and_reach_all_of_them_evenly() -> None:
     R = adjacency(model.graph)[:9, 9:]
     counts = torch.zeros(11, 11, dtype=torch.float64)
     for epoch in range(400):
-        for batch in model.batches(LOSS, batch_size=9, scheme="interactions", seed=0, epoch=epoch):
+        for batch in model.batches(LOSS, batch_size=9, draw_by="pairs", seed=0, epoch=epoch):
             first, second = batch.positives.T
             assert (R[batch.users, first] == 1).all()
             counts.index_put_((first, second), torch.ones(()).double(), accumulate=True)
@@ -70,9 +70,7 @@ def test_walks_do_not_depend_on_the_size_of_the_batch() -> None:
         np.concatenate(
             [
                 batch.positives.numpy()
-                for batch in model.batches(
-                    LOSS, batch_size=size, scheme="interactions", seed=0, epoch=1
-                )
+                for batch in model.batches(LOSS, batch_size=size, draw_by="pairs", seed=0, epoch=1)
             ]
         )
         for size in (4, 100)
@@ -82,5 +80,7 @@ def test_walks_do_not_depend_on_the_size_of_the_batch() -> None:
 
 def test_another_loss_than_bpr_is_refused() -> None:
     model = build()
-    with pytest.raises(ConfigError, match=r"takes no other loss, got loss.name = 'softmax'"):
-        model.loss(batches(model)[0], LossConfig(name="softmax"))
+    with pytest.raises(
+        ConfigError, match="cannot be trained with loss = 'softmax'; choose one of: bpr"
+    ):
+        fit(model, TrainConfig(), Softmax(), seed=0)

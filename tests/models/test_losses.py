@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from ltocf.config import LossConfig
+from ltocf.config import LOSSES
 from ltocf.models.losses import bpr, bsl, score_loss, softmax
 
 POSITIVE, NEGATIVE = torch.tensor([2.0]), torch.tensor([[1.0, 0.0]])
@@ -28,5 +28,5 @@ def test_bsl_has_a_temperature_on_each_side():
 
 @pytest.mark.parametrize("name", ["bpr", "softmax", "bsl"])
 def test_a_better_positive_has_a_smaller_loss(name):
-    config = LossConfig(name=name)
+    config = LOSSES[name]()
     assert score_loss(POSITIVE + 1, NEGATIVE, config) < score_loss(POSITIVE, NEGATIVE, config)

@@ -8,6 +8,7 @@ import scipy.linalg
 import torch
 from torch.testing import assert_close
 
+from ltocf.config import TrainConfig
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
@@ -50,7 +51,7 @@ def test_a_new_user_with_a_known_history_gets_that_users_vector(graph: Bipartite
     model = build(graph)
     with torch.no_grad():
         model.weight[: graph.n_users] = 0  # then only the history speaks
-    final, history = model.embeddings(), model.history_embeddings()
+    final, history = model.embeddings(), model.fold_in().history
     train = graph.interactions
     for user in range(graph.n_users):
         items = torch.from_numpy(train.items_of(user)).long()
@@ -88,7 +89,7 @@ def test_solvers_converge_to_the_matrix_exponential(
     graph: BipartiteGraph, solver: str, order: int
 ) -> None:
     errors = [
-        (final_state(graph, solver=solver, steps=steps) - exponential(graph)).norm()
+        (final_state(graph, solver=solver, steps_per_interval=steps) - exponential(graph)).norm()
         for steps in (32, 64)
     ]
     assert abs(torch.log2(errors[0] / errors[1]).item() - order) < 0.15
@@ -98,9 +99,10 @@ def test_the_exact_solver_is_the_matrix_exponential(graph: BipartiteGraph) -> No
     assert_close(final_state(graph, solver="exact"), exponential(graph), rtol=1e-11, atol=1e-12)
 
 
-def test_fixed_times_are_no_time_parameters(graph: BipartiteGraph) -> None:
-    assert build(graph, learn_times=False).time_parameters() == []
-    assert len(build(graph).time_parameters()) == 1
+def test_fixed_times_are_in_no_parameter_group(graph: BipartiteGraph) -> None:
+    assert "times" not in build(graph, learn_times=False).parameter_groups(TrainConfig())
+    groups = build(graph).parameter_groups(TrainConfig())
+    assert [p.shape for p in groups["times"].parameters] == [(3,)]
 
 
 def test_an_unknown_solver_is_refused_with_the_choices(graph: BipartiteGraph) -> None:

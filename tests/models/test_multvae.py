@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ltocf.config import LossConfig
+from ltocf.config import BPR
 from ltocf.models.multvae import MultVAE, divergence
 from tests.models.toys import adjacency, random_graph
 
@@ -19,11 +19,9 @@ def build(**settings: object) -> MultVAE:
 
 def test_its_loss_is_the_elbo_of_a_dense_computation() -> None:
     model = build(dropout=0, beta=0.4, anneal=0)
-    batch = next(
-        iter(model.batches(LossConfig(), batch_size=12, scheme="interactions", seed=0, epoch=1))
-    )
+    batch = next(iter(model.batches(BPR(), batch_size=12, draw_by="pairs", seed=0, epoch=1)))
     model.before_step_(0.5, seed=7)
-    loss = model.loss(batch, LossConfig())
+    loss = model.loss(batch, BPR())
     x = adjacency(model.graph)[:9, 9:][batch.users]
     hidden = torch.tanh(x / x.norm(dim=1, keepdim=True) @ model.encode + model.encode_bias)
     both = hidden @ model.posterior.weight.T + model.posterior.bias
@@ -63,9 +61,7 @@ def test_a_new_user_is_scored_as_a_known_one_with_his_history() -> None:
 def test_a_batch_has_the_users_of_about_batch_size_pairs() -> None:
     model = build()
     pairs, users = len(model.graph.interactions), 8
-    batches = model.batches(
-        LossConfig(), batch_size=pairs // 2, scheme="interactions", seed=0, epoch=1
-    )
+    batches = model.batches(BPR(), batch_size=pairs // 2, draw_by="pairs", seed=0, epoch=1)
     sizes = [len(batch.users) for batch in batches]
     assert len(batches) == len(sizes)
     assert sum(sizes) == users

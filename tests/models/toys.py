@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from ltocf.config import Loss, TrainConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.base import Model
+from ltocf.runs.settings import means_something
+from ltocf.runs.training import train
 
 USERS, ITEMS = 16, 8  # of one community
 
@@ -30,6 +36,19 @@ def two_communities() -> Dataset:
     nothing = everything.select(np.zeros(len(everything), bool))
     split = Split(everything.select(~withheld), nothing, everything.select(withheld))
     return Dataset("communities", split)
+
+
+def used_by(name: str, **settings: Any) -> dict[str, Any]:
+    """Those of the settings that mean something to the model."""
+    return {key: value for key, value in settings.items() if means_something(key, name)}
+
+
+def fit(model: Model, config: TrainConfig, loss: Loss, *, seed: int, **more: Any) -> list[Any]:
+    """Solve and train a model that is already built; the records of training."""
+    model.solve_(seed)
+    if "state" not in more:
+        model.draw_(seed)
+    return train(model, config, loss, seed=seed, **more) if model.trained else []
 
 
 def random_graph() -> BipartiteGraph:

@@ -36,7 +36,7 @@ def result(
     st.sampled_from(FIXED_STEP),
     st.sampled_from(["linear", "residual"]),
     st.sampled_from(["adjacency", "laplacian"]),
-    st.sampled_from([{"steps": 1}, {"steps": 3}, {"step_size": 0.3}]),
+    st.sampled_from([{"steps_per_interval": 1}, {"steps_per_interval": 3}, {"step_size": 0.3}]),
 )
 def test_fixed_step_solvers_agree_to_rounding(
     graph: BipartiteGraph, solver: str, connection: str, operator: str, steps: dict[str, float]
@@ -65,8 +65,8 @@ def test_dormand_prince_agrees_to_its_tolerance(graph: BipartiteGraph, connectio
 def test_the_adjoint_method_agrees_up_to_its_drift() -> None:
     graph = BipartiteGraph(interactions([(0, 0), (0, 1), (1, 1), (2, 0), (2, 2)], 3, 3))
     probe = torch.randn(6, 2, dtype=torch.float64)
-    ours = result(graph, probe, solver="rk4", steps=16)
-    theirs = result(graph, probe, solver="rk4", steps=16, propagation="adjoint")
+    ours = result(graph, probe, solver="rk4", steps_per_interval=16)
+    theirs = result(graph, probe, solver="rk4", steps_per_interval=16, propagation="adjoint")
     for a, b in zip(ours, theirs, strict=True):
         assert_close(a, b, rtol=1e-4, atol=1e-5)
 

@@ -32,7 +32,7 @@ def test_the_file_holds_what_recommend_answers(town, tmp_path):
     )
     assert pl.read_parquet(tmp_path / "recs.parquet").equals(town.recommend(everybody(town), 5))
     assert (report.users, report.rows, report.resumed) == (120, 600, 0)
-    assert seen == [(50, 120), (100, 120), (120, 120)]
+    assert seen == [("recommending", done, 120) for done in (50, 100, 120)]
     assert [path.name for path in tmp_path.iterdir()] == ["recs.parquet"]
 
 
@@ -46,7 +46,7 @@ def test_a_csv_holds_the_same(town, tmp_path):
 
 
 def interrupt_after_first_part(town: Recommender, output, **options: object) -> None:
-    def stop(done: int, total: int) -> None:
+    def stop(stage: str, done: float, total: float | None = None, note: str = "") -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -10,6 +10,7 @@ from ltocf.errors import ConfigError, DataError
 from ltocf.filters.chebyshev import evaluate
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
+from tests.models.toys import used_by
 
 SUMS = {
     "ltocf",
@@ -28,7 +29,9 @@ SUMS |= {"rp3beta", "itemknn", "blend"}
 def fit(name: str, hamlet: Dataset, **settings: object) -> Recommender:
     fields = MODELS[name].Config.model_fields
     small = {key: 8 for key in ("dim", "rank") if key in fields}
-    return Recommender(name, epochs=2, negatives=4, **small, **settings).fit(hamlet)
+    return Recommender(name, **used_by(name, epochs=2, negatives=4), **small, **settings).fit(
+        hamlet
+    )
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from ltocf.errors import ConfigError, DataError
 from ltocf.models import MODELS
 from ltocf.recommend.new_users import STEP, history_matrix, new_vectors, own_vector
 from ltocf.recommend.recommender import Recommender
+from tests.models.toys import used_by
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]
 LOG = pl.DataFrame(PAIRS, schema=["user", "item"], orient="row")
@@ -33,7 +34,7 @@ def fit(name: str) -> Recommender:
     fields, deep = MODELS[name].Config.model_fields, name in NETWORKS
     small = {key: 16 if deep else 4 for key in ("dim", "rank") if key in fields}
     pace = {"epochs": 60, "learning_rate": 0.01} if deep else {"epochs": 30, "learning_rate": 0.05}
-    return Recommender(name, negatives=4, **pace, **small).fit(LOG)
+    return Recommender(name, **used_by(name, negatives=4, **pace), **small).fit(LOG)
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +93,14 @@ def test_the_history_is_left_out_unless_kept_and_candidates_hold(ltocf):
 
 def test_somebody_who_has_everything_gets_nothing(ltocf):
     assert ltocf.recommend_new(LOG["item"].unique().to_list(), 3).is_empty()
-    assert ltocf.recommend_new(LOG["item"].unique().to_list(), 3, steps=2).is_empty()
+    assert ltocf.recommend_new(LOG["item"].unique().to_list(), 3, gradient_steps=2).is_empty()
 
 
 def test_a_model_of_user_vectors_alone_asks_for_steps():
     recommender = fit("mf")
     with pytest.raises(ConfigError, match="vector for each user of its training data"):
         recommender.recommend_new(["ib1", "ib4"], 3)
-    found = recommender.recommend_new(["ib1", "ib4", "ib5"], 3, steps=50)
+    found = recommender.recommend_new(["ib1", "ib4", "ib5"], 3, gradient_steps=50)
     assert sorted(found["item"]) == ["ib0", "ib2", "ib3"]
 
 
@@ -109,7 +110,7 @@ def test_every_model_knows_newcomers_by_history_or_by_steps_or_says_that_it_does
     refusals = []
     for steps in (0, 50):
         try:
-            found = recommender.recommend_new(history, 3, steps=steps)
+            found = recommender.recommend_new(history, 3, gradient_steps=steps)
         except ConfigError as error:
             refusals.append(str(error))
         else:
@@ -119,8 +120,8 @@ def test_every_model_knows_newcomers_by_history_or_by_steps_or_says_that_it_does
 
 
 def test_steps_do_not_go_with_a_closed_form():
-    with pytest.raises(ConfigError, match="has no vector for a user, so steps must be 0"):
-        fit("gfcf").recommend_new(["ib1"], 3, steps=1)
+    with pytest.raises(ConfigError, match="has no vector for a user, so gradient_steps must be 0"):
+        fit("gfcf").recommend_new(["ib1"], 3, gradient_steps=1)
 
 
 def test_a_gradient_step_raises_the_history_and_lowers_the_rest_by_one_step_of_adam():

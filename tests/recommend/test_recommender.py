@@ -10,6 +10,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.errors import CheckpointError, ConfigError, DataError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
+from tests.models.toys import used_by
 
 QUICK = {"epochs": 30, "dim": 4, "negatives": 4, "learning_rate": 0.05}
 NETWORKS = ("neumf", "cmn", "gcmc", "pinsage", "multvae")  # they want width and patience
@@ -48,9 +49,8 @@ def closed_form_settings(name: str) -> dict[str, int]:
 def settings_of(name: str) -> dict[str, float]:
     fields = MODELS[name].Config.model_fields
     quick = QUICK | ({"learning_rate": 0.01, "dim": 32} if name in NETWORKS else {})
-    return {key: quick[key] for key in quick if key != "dim" or "dim" in fields} | (
-        closed_form_settings(name)
-    )
+    known = {key: quick[key] for key in quick if key != "dim" or "dim" in fields}
+    return used_by(name, **known) | closed_form_settings(name)
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in FLOORS])
@@ -61,7 +61,7 @@ def test_every_model_recommends_what_was_withheld(name, communities):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_survives_save_and_load(name, communities, tmp_path):
-    before = Recommender(name, **settings_of(name) | {"epochs": 1}).fit(communities)
+    before = Recommender(name, **settings_of(name) | used_by(name, epochs=1)).fit(communities)
     before.save(tmp_path / "run")
     after = Recommender.load(tmp_path / "run")
     everybody = communities["user"].unique(maintain_order=True)
@@ -212,7 +212,7 @@ def test_a_user_who_has_everything_gets_an_empty_list(communities):
 )
 def test_one_user_or_one_item_is_enough(name, pairs):
     settings = {"rank": 1} if name == "gfcf" else {}
-    recommender = Recommender(name, epochs=2, **settings).fit(pl.DataFrame(pairs))
+    recommender = Recommender(name, **used_by(name, epochs=2), **settings).fit(pl.DataFrame(pairs))
     assert recommender.recommend("a", 1).is_empty()
     assert recommender.recommend("a", 1, keep_seen=True).height == 1
 

@@ -11,7 +11,7 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.mf import MF
-from ltocf.runs.responses import draw_change, draw_responses, model_responses, solver_responses
+from ltocf.runs.responses import draw_change, draw_responses, solver_responses
 
 X = torch.linspace(-1, 1, 11, dtype=torch.float64)
 
@@ -28,7 +28,7 @@ def test_euler_and_lightgcn_draw_the_same_curve() -> None:
 
 
 def test_the_response_of_lightgcn_is_the_mean_of_powers(graph: BipartiteGraph) -> None:
-    (response,) = model_responses(LightGCN(graph, LightGCN.Config(layers=2))).values()
+    (response,) = LightGCN(graph, LightGCN.Config(layers=2)).responses().values()
     assert_close(response(X), (1 + X + X**2) / 3)
 
 
@@ -36,20 +36,20 @@ def test_a_trained_model_shows_its_times_before_and_after(graph: BipartiteGraph)
     model = LTOCF(graph, LTOCF.Config(solver="exact", time_points=1, connection="residual"))
     with torch.no_grad():
         model.times.inner.fill_(1.5)
-    before, after = model_responses(model).values()
+    before, after = model.responses().values()
     assert_close(before(X), (1 + torch.exp(2 * X) + torch.exp(4 * X)) / 3)
     assert_close(after(X), (1 + torch.exp(1.5 * X) + torch.exp(4 * X)) / 3)
 
 
 def test_a_model_without_a_filter_is_refused(graph: BipartiteGraph) -> None:
     with pytest.raises(ConfigError, match="MF is no polynomial of the graph"):
-        model_responses(MF(graph, MF.Config(dim=2)))
+        MF(graph, MF.Config(dim=2)).responses()
 
 
 def test_pictures_are_written_in_the_format_of_their_names(tmp_path, graph) -> None:
     draw_responses(tmp_path / "solvers.svg", solver_responses("residual"), relative=True)
     assert "<svg" in (tmp_path / "solvers.svg").read_text()
-    draw_change(tmp_path / "times.png", model_responses(LTOCF(graph, LTOCF.Config(dim=2))))
+    draw_change(tmp_path / "times.png", LTOCF(graph, LTOCF.Config(dim=2)).responses())
     assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ConfigError, match="pictures end in one of"):
         draw_responses(tmp_path / "solvers.xyz", solver_responses("linear"))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from ltocf.config import make_config
 from ltocf.errors import CheckpointError
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
+from ltocf.runs.settings import make_config
 
 SETTINGS = ["dim=8", "epochs=2", "negatives=4", "time_every=1"]
 
@@ -58,16 +58,12 @@ def test_a_finished_run_is_not_resumed(trained):
 def test_an_interrupted_run_resumes_from_its_files_to_the_same_end(trained, hamlet, tmp_path):
     run = start_run(make_config({}, SETTINGS), tmp_path / "run", dataset=hamlet)
 
-    class Interrupt:
-        def step(self, *_):
-            pass
-
-        def epoch(self, record, best_epoch):
-            if record.epoch == 2:
-                raise KeyboardInterrupt
+    def interrupt(stage, done, total, note):
+        if done == 2:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_run(run, Interrupt())
+        train_run(run, interrupt)
     assert train_run(Run.open(run.path)) == trained.metrics()
     weights = [Run.open(path).load().weight for path in (run.path, trained.path)]
     assert torch.equal(*weights)

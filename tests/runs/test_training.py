@@ -2,16 +2,18 @@ from dataclasses import asdict
 
 import pytest
 import torch
+from tests.models.toys import fit
 
-from ltocf.config import LossConfig, TrainConfig
+from ltocf.config import BPR, BSL, Softmax, TrainConfig
 from ltocf.data.splits import hold_out_validation
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.runs.training import TrainState, fit, training_device
+from ltocf.runs.records import TrainState
+from ltocf.runs.training import training_device
 
 OPTIONS = {"dim": 8}
-FAST = TrainConfig(epochs=4, batch_size=512, learning_rate=0.02, patience=99, average=0.9)
+FAST = TrainConfig(epochs=4, batch_size=512, learning_rate=0.02, patience=99, average_decay=0.9)
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,7 @@ def split(hamlet):
     return hold_out_validation(hamlet.split, seed=0)
 
 
-def train(split, config=FAST, loss=LossConfig(negatives=4), seed=0, options=OPTIONS, **arguments):  # noqa: B008
+def train(split, config=FAST, loss=BPR(negatives=4), seed=0, options=OPTIONS, **arguments):  # noqa: B008
     model = build_model(BipartiteGraph(split.train), "ltocf", options)
     records = fit(model, config, loss, seed=seed, held_out=split.valid, **arguments)
     return model, records
@@ -67,20 +69,20 @@ def test_the_best_epoch_is_kept_and_patience_stops(split):
 
 @pytest.mark.parametrize("updates", ["alternate", "joint"])
 def test_times_move_with_their_own_learning_rate_and_stay_ordered(split, updates):
-    config = FAST.model_copy(
-        update={"time_updates": updates, "time_every": 1, "time_learning_rate": 0.5}
-    )
-    model, _ = train(split, config)
+    times = {"time_updates": updates, "time_every": 1, "time_learning_rate": 0.5}
+    model, _ = train(split, options=OPTIONS | times)
     times = [0.0, *model.extracted_times(), 4.0]
     assert times[1:-1] != [1.0, 2.0, 3.0]
     assert times == sorted(times)
 
 
 def test_times_rest_while_embeddings_move_and_the_other_way_round(split):
-    rest = FAST.model_copy(update={"time_learning_rate": 0.0, "epochs": 1})
-    model, _ = train(split, rest)
-    assert model.extracted_times() == [1.0, 2.0, 3.0]
-    assert all(parameter.requires_grad for parameter in model.time_parameters())
+    steps = -(-len(split.train) // FAST.batch_size)
+    model, _ = train(
+        split, FAST.model_copy(update={"epochs": 1}), options=OPTIONS | {"time_every": steps}
+    )
+    assert model.extracted_times() == [1.0, 2.0, 3.0]  # their first turn comes after that epoch
+    assert model.times.inner.requires_grad
 
 
 def test_fixed_times_do_not_move(split):
@@ -96,12 +98,12 @@ def test_the_loss_falls(split):
 @pytest.mark.parametrize(
     "loss",
     [
-        LossConfig(name="softmax", negatives=4, hardest=False),
-        LossConfig(name="softmax", shared=64, negatives=1, hardest=False),
-        LossConfig(name="bsl", negatives=4, hardest=False, positive_temperature=0.2),
-        LossConfig(name="bpr", negatives=4, hardest=False),
+        Softmax(negatives=4, sampling="uniform"),
+        Softmax(negatives=64),
+        BSL(negatives=4, sampling="uniform", positive_temperature=0.2),
+        BPR(negatives=4, sampling="uniform"),
     ],
-    ids=lambda loss: f"{loss.name}-{loss.shared}",
+    ids=lambda loss: f"{loss.name}-{loss.sampling}",
 )
 def test_every_loss_trains(split, loss):
     _, records = train(split, loss=loss, options=OPTIONS | {"normalise": loss.name != "bpr"})
@@ -116,7 +118,7 @@ def test_a_diverging_loss_says_what_to_lower(split):
 
 def test_a_closed_form_is_not_iterated(split):
     model = build_model(BipartiteGraph(split.train), "popularity", {})
-    assert fit(model, FAST, LossConfig(), seed=0) == []
+    assert fit(model, FAST, BPR(), seed=0) == []
     assert model.scorer()(split.train.users[:1]).argmax() == split.train.item_degrees.argmax()
 
 

@@ -5,8 +5,8 @@ import tomllib
 
 import pytest
 
-from ltocf.config import make_config, read_config
 from ltocf.errors import ConfigError
+from ltocf.runs.settings import make_config, read_config
 from ltocf.runs.tune import SPACES, Choice, tune
 
 QUICK = ["dim=4", "epochs=3", "negatives=2", "model=lightgcn"]
@@ -19,7 +19,7 @@ def test_a_study_finds_settings_and_can_be_continued(hamlet, tmp_path):
         hamlet, config, tmp_path, trials=2, space=SPACE, progress=lambda *told: seen.append(told)
     )
     assert (first.trials, first.resumed) == (2, 0)
-    assert seen[-1] == (2, 2, first.recall)
+    assert seen[-1] == ("trial", 2, 2, f"best Recall@20 {first.recall:.4f}")
     second = tune(hamlet, config, tmp_path, trials=3, space=SPACE)
     assert (second.trials, second.resumed) == (5, 2)
     assert second.recall >= first.recall

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from tests.models.toys import used_by
 
 from ltocf.data.interactions import Interactions
 from ltocf.errors import CheckpointError, DataError
@@ -28,7 +29,9 @@ NEWS = pl.DataFrame(
 def save(path, name="ltocf", **settings):
     fields = MODELS[name].Config.model_fields
     small = {key: 4 for key in ("dim", "rank") if key in fields}
-    fitted = Recommender(name, epochs=30, negatives=4, learning_rate=0.05, **small, **settings)
+    fitted = Recommender(
+        name, **used_by(name, epochs=30, negatives=4, learning_rate=0.05), **small, **settings
+    )
     fitted.fit(LOG).save(path)
     return Run.open(path)
 

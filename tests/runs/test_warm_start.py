@@ -1,4 +1,4 @@
-"""init = RUN: a model that starts from another run's embeddings."""
+"""start_from = RUN: a model that starts from another run's embeddings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from torch.testing import assert_close
 
-from ltocf.config import LossConfig, RunConfig, TrainConfig, read_config
+from ltocf.config import BPR, RunConfig, TrainConfig
 from ltocf.data.sources.town import make_town
 from ltocf.errors import ConfigError
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
+from ltocf.runs.settings import read_config
 
 TOWN = make_town(60, 40).dataset
 
@@ -19,8 +20,8 @@ TOWN = make_town(60, 40).dataset
 def settings(name: str, *, epochs: int = 2, init: Path | None = None) -> RunConfig:
     return RunConfig(
         model={"name": name, "dim": 8},
-        init=None if init is None else str(init),
-        loss=LossConfig(negatives=2),
+        start_from=None if init is None else str(init),
+        loss=BPR(negatives=2),
         train=TrainConfig(epochs=epochs, batch_size=256),
     )
 
@@ -35,13 +36,13 @@ def mf(tmp_path: Path) -> Path:
 def test_a_run_starts_from_the_vectors_of_another(name: str, mf: Path, tmp_path: Path) -> None:
     run = start_run(settings(name, init=mf, epochs=0), tmp_path / "new", dataset=TOWN)
     train_run(run)
-    theirs, ours = Run.open(mf).load().state_dict(), Run.open(run.path).load().state_dict()
+    theirs, ours = Run.open(mf).load().fitted_state(), Run.open(run.path).load().fitted_state()
     assert_close(ours["weight"], theirs["weight"], rtol=0, atol=0)
 
 
 def test_the_setting_is_kept_with_the_run(mf: Path, tmp_path: Path) -> None:
     run = start_run(settings("mf", init=mf), tmp_path / "new", dataset=TOWN)
-    assert read_config(run.path / "config.toml").init == str(mf)
+    assert read_config(run.path / "config.toml").start_from == str(mf)
 
 
 def test_vectors_of_another_width_are_refused_before_anything_is_written(

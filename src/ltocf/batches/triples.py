@@ -18,7 +18,7 @@ from torch import Tensor
 from ltocf.batches.draws import uniform
 from ltocf.data.interactions import Interactions
 
-Scheme = Literal["interactions", "users"]
+DrawBy = Literal["pairs", "users"]
 
 
 class Batch(NamedTuple):
@@ -28,8 +28,8 @@ class Batch(NamedTuple):
 
 
 class TripleBatches:
-    """One epoch. `scheme` "interactions" visits every pair once, in random order; "users" draws as
-    many pairs as there are, a user uniformly and then one of his items (LightGCN's sampling)."""
+    """One epoch. By "pairs" it visits every pair once, in random order; by "users" it draws as many
+    pairs as there are, a user uniformly and then one of their items (LightGCN's sampling)."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class TripleBatches:
         negatives: int,
         seed: int,
         epoch: int,
-        scheme: Scheme = "interactions",
+        draw_by: DrawBy = "pairs",
     ) -> None:
         self.interactions, self.negatives, self.batch_size = interactions, negatives, batch_size
         self.key = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
-        self.scheme = scheme
+        self.draw_by = draw_by
 
     def __len__(self) -> int:
         return -(-len(self.interactions) // self.batch_size)
@@ -55,7 +55,7 @@ class TripleBatches:
 
     def _pairs(self) -> NDArray[np.int64]:
         """The position in `interactions` of each pair of the epoch, in order."""
-        if self.scheme == "interactions":
+        if self.draw_by == "pairs":
             return np.random.default_rng(self.key).permutation(len(self.interactions))
         active = np.flatnonzero(self.interactions.user_degrees)
         pairs: NDArray[np.int64] = _draw_user_then_item(

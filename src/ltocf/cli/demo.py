@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table, say, training_progress
+from ltocf.cli.output import Json, print_json, print_table, say, show_progress
 
 # Popularity is the floor, MF has no graph, LightGCN no learned times.
 COMPARED = ("popularity", "mf", "lightgcn", "ltocf")
@@ -21,16 +21,16 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """The whole tour on built-in data: train, compare, recommend. About a minute."""
-    from ltocf.config import make_config
     from ltocf.recommend.recommender import Recommender
     from ltocf.runs.pipeline import start_run, train_run
+    from ltocf.runs.settings import make_config
 
     say("A town of 2,000 people and 1,500 places; who will like what?")
     metrics = {}
     for name in COMPARED:
         config = make_config({}, ["dataset=town", f"model={name}", f"epochs={epochs}"])
         run = start_run(config, output / name, overwrite=True)
-        with training_progress(epochs, name) as progress:
+        with show_progress(training=name) as progress:
             metrics[name] = train_run(run, progress)
     recommender = Recommender.load(output / "ltocf")
     people = recommender.dataset.split.train.user_ids.ids.head(3).to_list()

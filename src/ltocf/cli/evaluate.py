@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ltocf.cli.options import RunPath
-from ltocf.cli.output import Json, counting_progress, print_json, print_table
+from ltocf.cli.output import Json, print_json, print_table, show_progress
 
 
 def evaluate(
@@ -28,7 +28,7 @@ def evaluate(
     if k:
         check_k(ks[0], opened.dataset.split.train.n_items)
         check_k(ks[-1], opened.dataset.split.train.n_items)
-    with counting_progress("ranking") as progress:
+    with show_progress() as progress:
         metrics = test(opened, opened.load(), ks, progress)
     if as_json:
         print_json(metrics)

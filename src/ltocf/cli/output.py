@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,9 @@ import typer
 if TYPE_CHECKING:
     import polars as pl
 
-    from ltocf.runs.training import EpochRecord, Progress
+    from ltocf.progress import Progress
+
+QUIET_SECONDS = 10
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -53,99 +56,52 @@ def cells(rows: pl.DataFrame) -> list[list[str]]:
     return [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows.rows()]
 
 
-def metric_text(metrics: dict[str, float]) -> str:
-    return f"Recall@20 {metrics['recall@20']:.4f}  NDCG@20 {metrics['ndcg@20']:.4f}"
-
-
 @contextmanager
-def training_progress(epochs: int, label: str = "training") -> Iterator[Progress]:
-    """A live bar on a terminal; a line an evaluation elsewhere."""
+def show_progress(**labels: str) -> Iterator[Progress]:
+    """A bar a stage on a terminal; elsewhere a line a round, or one every ten seconds.
+
+    `labels` say what a stage is called here, such as training="updating".
+    """
     if not sys.stderr.isatty():
-        yield LineProgress(epochs, label)
+        yield Lines(labels)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[status]}"),
+        TextColumn("{task.fields[note]}", markup=False),
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
     with bar:
-        yield BarProgress(bar, epochs, label)
+        yield Bars(bar, labels)
 
 
-class BarProgress:
-    def __init__(self, bar: Any, epochs: int, label: str) -> None:
-        self.bar, self.epochs, self.label = bar, epochs, label
-        self.task = bar.add_task(label, total=epochs, status="starting")
-        self.accuracy = ""
-        self.times = ""
+class Bars:
+    def __init__(self, bar: Any, labels: dict[str, str]) -> None:
+        self.bar, self.labels = bar, labels
+        self.tasks: dict[str, Any] = {}
 
-    def step(self, epoch: int, done: int, total: int, loss: float) -> None:
-        self.bar.update(
-            self.task,
-            completed=epoch - 1 + done / total,
-            description=f"{self.label} {epoch}/{self.epochs}",
-            status=f"loss {loss:.4f}{self.accuracy}{self.times}",
-        )
-
-    def epoch(self, record: EpochRecord, best_epoch: int) -> None:
-        if record.metrics:
-            best = " (best)" if best_epoch == record.epoch else ""
-            self.accuracy = f"  {metric_text(record.metrics)}{best}"
-        if record.times:
-            self.times = "  times " + " ".join(f"{t:.2f}" for t in record.times)
+    def __call__(self, stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        label = self.labels.get(stage, stage)
+        if stage not in self.tasks:
+            self.tasks[stage] = self.bar.add_task(label, total=total, note="")
+        shown = {"note": note} if note else {}
+        self.bar.update(self.tasks[stage], completed=done, total=total, **shown)
 
 
-class LineProgress:
-    def __init__(self, epochs: int, label: str) -> None:
-        self.epochs, self.label = epochs, label
+class Lines:
+    """What a log file gets: short work leaves no line, long work is never silent."""
 
-    def step(self, epoch: int, done: int, total: int, loss: float) -> None:
-        pass
+    def __init__(self, labels: dict[str, str]) -> None:
+        self.labels, self.said_at = labels, time.monotonic()
 
-    def epoch(self, record: EpochRecord, best_epoch: int) -> None:
-        if record.metrics or record.epoch == self.epochs:
-            accuracy = f"  {metric_text(record.metrics)}" if record.metrics else ""
-            times = "".join(f" {t:.3f}" for t in record.times)
-            say(
-                f"{self.label} {record.epoch}/{self.epochs}  loss {record.loss:.4f}{accuracy}"
-                + (f"  times{times}" if times else "")
-            )
-
-
-@contextmanager
-def counting_progress(label: str) -> Iterator[Any]:
-    """A callable (done, total) that shows a bar on a terminal and nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-@contextmanager
-def stage_progress() -> Iterator[Any]:
-    """A callable (stage, done, total or None) that shows a bar a stage on a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda stage, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(stage: str, done: int, total: int | None) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=total)
-            bar.update(tasks[stage], completed=done, total=total)
-
-        yield show
+    def __call__(self, stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        whole_round = bool(note) and float(done).is_integer()
+        if not whole_round and time.monotonic() - self.said_at < QUIET_SECONDS:
+            return
+        self.said_at = time.monotonic()
+        of = "" if total is None else f"/{total:,.10g}"
+        say(f"{self.labels.get(stage, stage)} {done:,.6g}{of}" + (f"  {note}" if note else ""))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ltocf.cli.options import Column, Encoding, Header, Repeats, Separator, SkipBad, Weight
-from ltocf.cli.output import Json, print_json, stage_progress
+from ltocf.cli.output import Json, print_json, show_progress
 
 
 def prepare(
@@ -103,7 +103,7 @@ def prepare(
             log, output, recipe, ordered=ordered, names=items, overwrite=overwrite
         )
     else:
-        with stage_progress() as progress:
+        with show_progress() as progress:
             report = prepare_log(
                 log, output, recipe, test=test, names=items, overwrite=overwrite, progress=progress
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltocf.cli.options import History, Ids, K, RunPath, Strict, split_ids
-from ltocf.cli.output import Json, cells, counting_progress, print_json, print_table, say
+from ltocf.cli.output import Json, cells, print_json, print_table, say, show_progress
 from ltocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def recommend(
     history: History = None,
     k: K = 10,
     keep_seen: Annotated[
-        bool, typer.Option("--keep-seen", help="Also what he already has.")
+        bool, typer.Option("--keep-seen", help="Also list what they already have.")
     ] = False,
     candidates: Annotated[
         Ids, typer.Option(metavar="ID,ID,...", help="The only items to choose from.")
@@ -34,8 +34,8 @@ def recommend(
     exclude: Annotated[
         Ids, typer.Option(metavar="ID,ID,...", help="Items that are never chosen.")
     ] = None,
-    steps: Annotated[
-        int, typer.Option(min=0, help="With --history: gradient steps on his own vector.")
+    gradient_steps: Annotated[
+        int, typer.Option(min=0, help="With --history: gradient steps on their own vector.")
     ] = 0,
     strict: Strict = False,
     all_users: Annotated[
@@ -48,7 +48,7 @@ def recommend(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """The best items for known users, for anybody by what he has, or for everybody."""
+    """The best items for known users, for anybody by what they have, or for everybody."""
     from ltocf.recommend.recommender import Recommender
 
     if (user is not None) + (history is not None) + all_users != 1:
@@ -67,7 +67,9 @@ def recommend(
     choice["strict"] = strict
     if history is not None:
         has = split_ids(history)
-        found = recommender.recommend_new({"new user": has}, k, steps=steps, **choice)
+        found = recommender.recommend_new(
+            {"new user": has}, k, gradient_steps=gradient_steps, **choice
+        )
         unknown = {"unknown_items": recommender.unknown_items(has)}
     else:
         found = recommender.recommend(user or [], k, **choice)
@@ -88,7 +90,7 @@ def _recommend_all(
 
     from ltocf.recommend.bulk import recommend_all
 
-    with counting_progress("recommending") as progress:
+    with show_progress() as progress:
         report = recommend_all(recommender, output, k, **choice, progress=progress)
     if as_json:
         print_json(asdict(report))

@@ -23,7 +23,7 @@ def response(
     ] = False,
 ) -> None:
     """Draw what a model or the solvers make of each eigenvalue of the graph."""
-    from ltocf.runs.responses import draw_change, draw_responses, model_responses, solver_responses
+    from ltocf.runs.responses import draw_change, draw_responses, solver_responses
     from ltocf.runs.run import Run
 
     if run is None:
@@ -31,7 +31,7 @@ def response(
         responses = solver_responses("residual" if residual else "linear")
         draw_responses(output, responses, title=f"{connection} connection", relative=True)
     else:
-        responses = model_responses(Run.open(run).load())
+        responses = Run.open(run).load().responses()
         draw = draw_change if len(responses) == 2 else draw_responses
         draw(output, responses, title=str(run))
     say(f"wrote {output}")

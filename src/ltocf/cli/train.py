@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, metric_text, print_json, say, training_progress
+from ltocf.cli.output import Json, print_json, say, show_progress
 from ltocf.errors import ConfigError
 
 
@@ -41,12 +41,13 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model and test it once; everything goes into a run directory."""
-    from ltocf.config import make_config, read_config
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.data.sources.text_folder import dropped_line
     from ltocf.runs.automatic import settle
     from ltocf.runs.pipeline import start_run, train_run
+    from ltocf.runs.records import metric_text
     from ltocf.runs.run import Run
+    from ltocf.runs.settings import make_config, read_config
 
     words = [word for word in arguments or [] if "=" not in word]
     overrides = [word for word in arguments or [] if "=" in word]
@@ -69,7 +70,7 @@ def train(
             settings = settle(settings, dataset.split, budget, say)
         run = start_run(settings, output, dataset=dataset, overwrite=overwrite)
     try:
-        with training_progress(run.config.train.epochs) as progress:
+        with show_progress() as progress:
             metrics = train_run(run, progress)
     except KeyboardInterrupt:
         say(f"\nstopped; finished epochs are kept. Continue with: ltocf train --resume -o {output}")
@@ -77,5 +78,6 @@ def train(
     if as_json:
         print_json({"run": str(output), "metrics": metrics})
     else:
-        print(f"test  {metric_text(metrics)}")
-        print(f"saved in {output} (curves in {output / 'curves.png'})")
+        print(f"test  {metric_text(metrics)}" if metrics else "no test pairs: nothing to measure")
+        curves = output / "curves.png"
+        print(f"saved in {output}" + (f" (curves in {curves})" if curves.exists() else ""))

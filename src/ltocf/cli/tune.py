@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table, say
+from ltocf.cli.output import Json, print_json, print_table, show_progress
 from ltocf.errors import ConfigError
 
 
@@ -31,8 +31,8 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Search for good settings on a validation cut; stop and start again as you like."""
-    from ltocf.config import make_config
     from ltocf.data.sources.catalog import load_dataset
+    from ltocf.runs.settings import make_config
     from ltocf.runs.tune import tune as search
 
     words = [word for word in arguments if "=" not in word]
@@ -41,14 +41,15 @@ def tune(
     fixed = [word for word in arguments if "=" in word]
     config = make_config({"dataset": words[0], "model": {"name": model}}, fixed)
     output = output or Path("runs") / f"{Path(words[0]).name}-{model}-tune"
-    report = search(
-        load_dataset(words[0]),
-        config,
-        output,
-        trials=trials,
-        space=space or (),
-        progress=_say_trial,
-    )
+    with show_progress() as progress:
+        report = search(
+            load_dataset(words[0]),
+            config,
+            output,
+            trials=trials,
+            space=space or (),
+            progress=progress,
+        )
     best = output / "best.toml"
     counts = {"trials": report.trials, "pruned": report.pruned, "resumed": report.resumed}
     if as_json:
@@ -61,7 +62,3 @@ def tune(
     title = f"best of {report.trials} trials ({report.pruned} pruned)"
     print_table(title, ["setting", "value"], rows)
     print(f"validation Recall@20 {report.recall:.4f}\nnext: ltocf train --config {best}")
-
-
-def _say_trial(done: int, total: int, best: float | None) -> None:
-    say(f"trial {done}/{total}" + ("" if best is None else f"  best Recall@20 {best:.4f}"))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ltocf.cli.options import Column, Overwrite, RunPath
-from ltocf.cli.output import Json, metric_text, print_json, training_progress
+from ltocf.cli.output import Json, print_json, show_progress
 
 
 def update(
@@ -40,10 +40,11 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Add new interactions, users and items to a run, and fit it a little more."""
+    from ltocf.runs.records import metric_text
     from ltocf.runs.run import Run
     from ltocf.runs.update import update_run
 
-    with training_progress(epochs, "updating") as progress:
+    with show_progress(training="updating") as progress:
         updated, added = update_run(
             Run.open(run),
             log,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 from ltocf.data.interactions import Interactions
 from ltocf.graph.kernels.blocks import chebyshev_sum, column_padding, multiply
 from ltocf.graph.kernels.ordering import Adjacency, locality_order
+from ltocf.graph.operator import apply
 
 NODES_TO_ORDER = 1 << 14  # with fewer, a block of columns stays in cache in any order
 
@@ -53,8 +53,7 @@ class BipartiteGraph:
         return E[: self.n_users], E[self.n_users :]
 
     def __matmul__(self, E: Tensor) -> Tensor:
-        product: Tensor = _Product.apply(E, self)  # type: ignore[no-untyped-call]
-        return product
+        return apply(self, E)
 
     def product(self, E: Tensor) -> Tensor:
         """A E without gradients."""
@@ -65,6 +64,8 @@ class BipartiteGraph:
         out = torch.empty_like(whole)
         multiply(self._adjacency, whole.numpy(), out.numpy())
         return out[:, : E.shape[1]].contiguous()
+
+    transposed_product = product  # A is symmetric
 
     def chebyshev_sum(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None = None
@@ -142,14 +143,3 @@ def _whole_registers(table: Tensor) -> Tensor:
     """The table, contiguous, with columns of zeros added where the kernels need them."""
     padding = column_padding(table.shape[1], table.itemsize)
     return F.pad(table, (0, padding)) if padding else table.contiguous()
-
-
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, E: Tensor, graph: BipartiteGraph) -> Tensor:
-        ctx.graph = graph
-        return graph.product(E.detach())
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return ctx.graph @ gradient, None

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ltocf.batches.draws import uniform
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.operator import apply
 
 
 def visits(graph: BipartiteGraph, walks: int, length: int, keep: int, seed: int) -> csr_array:
@@ -30,22 +31,20 @@ def visits(graph: BipartiteGraph, walks: int, length: int, keep: int, seed: int)
     return matrix
 
 
-def weighted_sum(weights: csr_array, E: Tensor) -> Tensor:
-    """weights @ E, differentiable by E."""
-    product: Tensor = _Product.apply(E, weights)  # type: ignore[no-untyped-call]
-    return product
+class Visits:
+    """The matrix of `visits` as an operator on embeddings."""
 
+    def __init__(self, weights: csr_array) -> None:
+        self.weights = weights
 
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, E: Tensor, weights: csr_array) -> Tensor:
-        ctx.weights = weights
-        return torch.from_numpy(weights @ E.detach().numpy())
+    def __matmul__(self, E: Tensor) -> Tensor:
+        return apply(self, E)
 
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return torch.from_numpy(ctx.weights.T @ gradient.numpy()), None
+    def product(self, E: Tensor) -> Tensor:
+        return torch.from_numpy(self.weights @ E.numpy())
+
+    def transposed_product(self, E: Tensor) -> Tensor:
+        return torch.from_numpy(self.weights.T @ E.numpy())
 
 
 @njit(cache=True, parallel=True)

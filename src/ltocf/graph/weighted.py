@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.operator import apply
 
 
-class RecentAdjacency:
+class WeightedAdjacency:
     """`adjacency @ E` is A E but for the users' rows, whose entries are times `weights`.
 
     The weights are (n_users, n_items), in the order of the graph's interactions. The matrix is not
-    symmetric, so the gradient takes its transpose. Both share the indices of A as torch stores it.
+    symmetric; it and its transpose share the indices of A as torch stores it.
     """
 
     def __init__(self, graph: BipartiteGraph, weights: csr_array) -> None:
@@ -26,6 +25,15 @@ class RecentAdjacency:
         ones = torch.ones_like(by_user)
         self._factors = torch.cat([by_user, ones]), torch.cat([ones, by_item])
         self._matrices: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
+
+    def __matmul__(self, E: Tensor) -> Tensor:
+        return apply(self, E)
+
+    def product(self, E: Tensor) -> Tensor:
+        return self.matrices(E.device, E.dtype)[0] @ E
+
+    def transposed_product(self, E: Tensor) -> Tensor:
+        return self.matrices(E.device, E.dtype)[1] @ E
 
     def matrices(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The matrix and its transpose."""
@@ -43,19 +51,3 @@ class RecentAdjacency:
             )
             self._matrices[device, dtype] = there, back
         return self._matrices[device, dtype]
-
-    def __matmul__(self, E: Tensor) -> Tensor:
-        product: Tensor = _Product.apply(E, *self.matrices(E.device, E.dtype))  # type: ignore[no-untyped-call]
-        return product
-
-
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, E: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
-        ctx.matrices = transpose, matrix
-        return matrix @ E
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        product: Tensor = _Product.apply(gradient, *ctx.matrices)  # type: ignore[no-untyped-call]
-        return product, None, None

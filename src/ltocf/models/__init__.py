@@ -61,9 +61,13 @@ MODELS: dict[str, type[Model]] = {
 OLD_NAMES = {"sansa": "sparse_ease"}  # of runs and configs that were written before a renaming
 
 
+def current_name(name: str) -> str:
+    return OLD_NAMES.get(name, name)
+
+
 def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
     """The settings of the model called `name`, or a ConfigError that says what is wrong."""
-    name = OLD_NAMES.get(name, name)
+    name = current_name(name)
     if name not in MODELS:
         raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}")
     return validated(MODELS[name].Config, options, f"the settings of model {name!r}")
@@ -72,4 +76,4 @@ def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
 def build_model(graph: BipartiteGraph, name: str, options: Mapping[str, Any]) -> Model:
     """The model called `name` with these settings, not yet initialised."""
     config = check_settings(name, options)
-    return MODELS[OLD_NAMES.get(name, name)](graph, config)
+    return MODELS[current_name(name)](graph, config)

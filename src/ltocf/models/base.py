@@ -1,33 +1,22 @@
-"""The contract of every model and of its cheap half, the scorer."""
+"""The contract of every model."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 from pydantic import BaseModel
-from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.batches.triples import Batch, Scheme, TripleBatches
-from ltocf.config import LossConfig
-from ltocf.data.interactions import Rows
+from ltocf.batches.triples import Batch, DrawBy, TripleBatches
+from ltocf.config import Loss, TrainConfig
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.scorer import Scorer
 
-
-class Scorer(ABC):
-    """The cheap map from users to the scores of every item; the expensive part is behind it."""
-
-    @abstractmethod
-    def __call__(self, users: Rows) -> Tensor:
-        """Scores of all items for known users. (len(users), n_items)"""
-
-    @abstractmethod
-    def from_history(self, histories: csr_array) -> Tensor:
-        """Scores of all items for anybody, from his history (see recency.py). (rows, n_items)"""
+Response = Callable[[Tensor], Tensor]  # of the eigenvalues of A
 
 
 class Batches(Protocol):
@@ -35,43 +24,81 @@ class Batches(Protocol):
     def __iter__(self) -> Iterator[Batch]: ...
 
 
+class ParameterGroup(NamedTuple):
+    """Parameters that share an optimiser, and the steps of which they take part in."""
+
+    parameters: list[nn.Parameter]
+    learning_rate: float
+    active: Callable[[int], bool] = lambda step: True
+
+
 class ModelConfig(BaseModel, frozen=True, extra="forbid"):
     """`[model]` in a config file, without its name."""
 
 
 class Model(nn.Module, ABC):
-    """A model knows its training interactions through the graph and scores every item."""
+    """A model knows its training interactions through the graph and scores every item.
+
+    It is *trained*, its parameters by gradients of a loss, or *solved*, in closed form by
+    `solve_`, and says which.
+    """
 
     Config: ClassVar[type[ModelConfig]]
+    losses: ClassVar[tuple[str, ...]] = ("bpr", "softmax", "bsl")  # that it can be trained with
+    solved: ClassVar[bool] = False  # in closed form; else there may be something to train
     trains_on_gpu: ClassVar[bool] = False
 
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         super().__init__()
-        self.graph = graph
+        self.graph, self.config = graph, config
         self.progress, self.noise = 0.0, torch.Generator()  # as before_step_() was told
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is anything to train; the rest is solved."""
+        return not self.solved
 
     @abstractmethod
     def scorer(self) -> Scorer:
         """Do the expensive part once, without gradients."""
 
     def initialise_(self, seed: int) -> None:
-        """Draw the parameters; for a closed form, compute what it needs."""
+        """Solve what is solved and draw what is trained."""
+        self.solve_(seed)
+        self.draw_(seed)
+
+    def solve_(self, seed: int) -> None:
+        """Compute what a closed form needs."""
+
+    def draw_(self, seed: int) -> None:
+        """Draw the parameters that training starts from."""
+
+    def fitted_state(self) -> dict[str, Tensor]:
+        """Everything that a fitted model is, to be saved; `restore_` takes it."""
+        return self.state_dict()
+
+    def restore_(self, state: Mapping[str, Tensor]) -> None:
+        """Become the model whose `fitted_state` this is; a KeyError or RuntimeError if it is of
+        another kind or size."""
+        self.load_state_dict(state)
 
     def start_from_(self, weights: Mapping[str, Tensor]) -> None:
         """Take over the vectors of users and items, `weight`, of another model of these data."""
         own, theirs = dict(self.named_parameters()).get("weight"), weights.get("weight")
         if own is None:
-            raise ConfigError(f"init: {type(self).__name__} has no vectors to start from others'")
+            raise ConfigError(
+                f"start_from: {type(self).__name__} has no vectors to start from others'"
+            )
         if theirs is None or theirs.shape != own.shape:
             found = "none" if theirs is None else f"some of dim {theirs.shape[1]}"
             raise ConfigError(
-                f"init: needs a run with vectors of dim {own.shape[1]}, found {found}"
+                f"start_from: needs a run with vectors of dim {own.shape[1]}, found {found}"
             )
         with torch.no_grad():
             own.copy_(theirs)
 
     def batches(
-        self, loss: LossConfig, *, batch_size: int, scheme: Scheme, seed: int, epoch: int
+        self, loss: Loss, *, batch_size: int, draw_by: DrawBy, seed: int, epoch: int
     ) -> Batches:
         """One epoch of what `loss` takes."""
         return TripleBatches(
@@ -80,20 +107,29 @@ class Model(nn.Module, ABC):
             negatives=loss.negatives,
             seed=seed,
             epoch=epoch,
-            scheme=scheme,
+            draw_by=draw_by,
         )
 
-    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
-        """The mean loss of a batch. A closed form has none and is not iterated."""
-        raise ConfigError(f"{type(self).__name__} is a closed form: it has no loss to train with")
+    def loss(self, batch: Batch, loss: Loss) -> Tensor:
+        """The mean loss of a batch."""
+        raise AssertionError(f"{type(self).__name__} is solved, not trained")
 
-    def time_parameters(self) -> list[nn.Parameter]:
-        """Parameters that train with the time learning rate, in turn with the others."""
-        return []
+    def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
+        """What is trained how, by name."""
+        learned = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        return {"weights": ParameterGroup(learned, config.learning_rate)}
 
     def extracted_times(self) -> list[float]:
         """For the history: when an ODE's states are read, if it is one."""
         return []
+
+    def responses(self) -> dict[str, Response]:
+        """What the model makes of each eigenvalue of the graph, if it is a polynomial of it; before
+        and after training where the two differ."""
+        raise ConfigError(
+            f"{type(self).__name__} is no polynomial of the graph: only ltocf and lightgcn have a "
+            "response to draw"
+        )
 
     def before_step_(self, progress: float, seed: int) -> None:
         """Take the share of training that is done and a seed for what the loss draws, such as

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import BaseModel, Field, field_validator
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from ltocf.batches.triples import Batch
-from ltocf.config import LossConfig, validated
+from ltocf.config import Loss, TrainConfig, validated
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.base import Model, ModelConfig, Scorer
+from ltocf.models.base import Model, ModelConfig, ParameterGroup
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
 from ltocf.models.ease import EASE
@@ -24,6 +25,7 @@ from ltocf.models.itemknn import ItemKNN
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.rp3beta import RP3Beta
+from ltocf.models.scorer import NOBODY, Scorer, Terms
 from ltocf.models.sparse_ease import SparseEASE
 from ltocf.models.turbocf import TurboCF
 
@@ -70,27 +72,55 @@ class Blend(Model):
     """
 
     Config = BlendConfig
+    config: BlendConfig
 
     def __init__(self, graph: BipartiteGraph, config: BlendConfig) -> None:
         super().__init__(graph, config)
-        self.weights = [part.weight for part in config.parts]
         self.parts: Sequence[Model] = nn.ModuleList(  # type: ignore[assignment]
             build_part(graph, part) for part in config.parts
         )
 
-    def initialise_(self, seed: int) -> None:
+    @property
+    def trained(self) -> bool:
+        return any(part.trained for part in self.parts)
+
+    def solve_(self, seed: int) -> None:
         for part in self.parts:
-            part.initialise_(seed)
+            part.solve_(seed)
+
+    def draw_(self, seed: int) -> None:
+        for part in self.parts:
+            part.draw_(seed)
+
+    def fitted_state(self) -> dict[str, Tensor]:
+        return {
+            f"parts.{index}.{name}": value
+            for index, part in enumerate(self.parts)
+            for name, value in part.fitted_state().items()
+        }
+
+    def restore_(self, state: Mapping[str, Tensor]) -> None:
+        for index, part in enumerate(self.parts):
+            prefix = f"parts.{index}."
+            part.restore_(
+                {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+            )
 
     def scorer(self) -> Scorer:
-        return BlendScorer([part.scorer() for part in self.parts], self.weights)
+        weights = [part.weight for part in self.config.parts]
+        return BlendScorer([part.scorer() for part in self.parts], weights)
 
-    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
-        trained = [part for part in self.parts if list(part.parameters())]
+    def loss(self, batch: Batch, loss: Loss) -> Tensor:
+        trained = [part for part in self.parts if part.trained]
         return torch.stack([part.loss(batch, loss) for part in trained]).sum()
 
-    def time_parameters(self) -> list[nn.Parameter]:
-        return [parameter for part in self.parts for parameter in part.time_parameters()]
+    def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
+        return {
+            f"{index}.{name}": group
+            for index, part in enumerate(self.parts)
+            if part.trained
+            for name, group in part.parameter_groups(config).items()
+        }
 
     def extracted_times(self) -> list[float]:
         return [time for part in self.parts for time in part.extracted_times()]
@@ -103,15 +133,6 @@ class Blend(Model):
         for part in self.parts:
             part.after_step_()
 
-    def load_state_dict(self, state: dict[str, Tensor], *args: object, **kwargs: object) -> object:  # type: ignore[override]
-        # A closed form makes its buffers as it loads, which torch's walk over the parts would not.
-        for index, part in enumerate(self.parts):
-            prefix = f"parts.{index}."
-            part.load_state_dict(
-                {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-            )
-        return None
-
 
 class BlendScorer(Scorer):
     def __init__(self, scorers: Sequence[Scorer], weights: Sequence[float]) -> None:
@@ -120,13 +141,30 @@ class BlendScorer(Scorer):
     def __call__(self, users: Rows) -> Tensor:
         return self._combine([scorer(users) for scorer in self.scorers])
 
-    def from_history(self, histories: csr_array) -> Tensor:
-        return self._combine([scorer.from_history(histories) for scorer in self.scorers])
+    def from_history(self, histories: csr_array, own: Rows | None = None) -> Tensor:
+        return self._combine([scorer.from_history(histories, own) for scorer in self.scorers])
+
+    def similar_items(self, items: Rows) -> Tensor:
+        return self._combine([scorer.similar_items(items) for scorer in self.scorers])
+
+    def similar_users(self, users: Rows) -> Tensor:
+        return self._combine([scorer.similar_users(users) for scorer in self.scorers])
+
+    def explain(self, readout: Tensor, history: csr_array, user: int = NOBODY) -> Terms:
+        """A part's scores less their mean, over their spread, are a weighted sum of its scores."""
+        own, terms = 0.0, np.zeros(history.nnz)
+        for scorer, weight in zip(self.scorers, self.weights, strict=True):
+            scores = scorer.from_history(history, np.array([user], dtype=np.int32))
+            spread = scores.double().cpu().std(correction=0).clamp(min=1e-12)
+            centred = (readout - readout.mean()) * (weight / spread)
+            found = scorer.explain(centred, history, user)
+            own, terms = own + found.own, terms + found.of_history
+        return Terms(own, terms)
 
     def _combine(self, scores: Sequence[Tensor]) -> Tensor:
         total = torch.zeros_like(scores[0])
         for weight, part in zip(self.weights, scores, strict=True):
-            total += weight * standardise(part)
+            total += weight * standardise(part.to(total))
         return total
 
 

@@ -9,7 +9,6 @@ from pydantic import Field, field_validator
 from torch import Tensor
 
 from ltocf.filters.items import deflate, filter_items
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import powers, singular_vectors
 from ltocf.models.history import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
@@ -44,10 +43,7 @@ class BSPM(ItemFilterModel):
     """
 
     Config = BSPMConfig
-
-    def __init__(self, graph: BipartiteGraph, config: BSPMConfig) -> None:
-        super().__init__(graph, config)
-        self.config = config
+    config: BSPMConfig
 
     def sharpening(self, x: Tensor) -> Tensor:
         """s(x): what is left of an eigenvector of P with value x at the end."""

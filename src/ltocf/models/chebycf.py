@@ -8,7 +8,6 @@ from torch import Tensor
 
 from ltocf.filters.chebyshev import chebyshev_coefficients, evaluate
 from ltocf.filters.items import deflate
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import powers, singular_vectors
 from ltocf.models.history import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
@@ -33,10 +32,7 @@ class ChebyCF(ItemFilterModel):
     """
 
     Config = ChebyCFConfig
-
-    def __init__(self, graph: BipartiteGraph, config: ChebyCFConfig) -> None:
-        super().__init__(graph, config)
-        self.config = config
+    config: ChebyCFConfig
 
     def response(self, x: Tensor) -> Tensor:
         """h of the eigenvalues x of P."""

@@ -29,18 +29,19 @@ class CMN(PairModel):
 
     z = m_u + e_i; over the users v who have item i, p = softmax(z . m_v) and o = sum p_v c_v; the
     next hop asks with z' = relu(W z + o + b); the score is v . relu(U [m_u * e_i; o] + b).
-    Deviations: the neighbours are capped; a user is not a neighbour of his own pairs, or training
+    Deviations: the neighbours are capped; a user is not a neighbour of their own pairs, or training
     would see what ranking cannot; `init` takes an MF (a GMF whose output weights are one), halved
     as the authors do; Adam instead of clipped RMSProp (the shared trainer). A step gathers
     batch x items x neighbours rows of two tables; ranking all of Gowalla takes users x items x
     (4 neighbours + dim) x dim multiplications, about fifteen minutes of one core."""
 
     Config = CMNConfig
+    config: CMNConfig
     near: Tensor
 
     def __init__(self, graph: BipartiteGraph, config: CMNConfig) -> None:
         super().__init__(graph, config)
-        self.hops, dim = config.hops, config.dim
+        dim = config.dim
         self.memory = nn.Parameter(torch.zeros(graph.n_users, dim))  # c: what neighbours answer
         self.next_query = nn.Linear(dim, dim)
         self.combine = nn.Linear(2 * dim, dim)
@@ -48,11 +49,11 @@ class CMN(PairModel):
         near = torch.from_numpy(sample_neighbours(graph, config.neighbours))
         self.register_buffer("near", near, persistent=False)
 
-    def initialise_(self, seed: int) -> None:
-        super().initialise_(seed)
+    def draw_(self, seed: int) -> None:
+        super().draw_(seed)
         generator = torch.Generator().manual_seed(seed + 1)
         with torch.no_grad():
-            self.memory.normal_(0, self.initial_std, generator=generator)
+            self.memory.normal_(0, self.config.initial_std, generator=generator)
 
     def start_from_(self, weights: Mapping[str, Tensor]) -> None:
         super().start_from_(weights)
@@ -66,11 +67,11 @@ class CMN(PairModel):
         own, other = self.vectors(users, items)
         near = self.near[items]  # (batch, n, neighbours), -1 where there are fewer
         present = (near >= 0) & (near != users[:, None, None])
-        asked = F.embedding(near.clamp(min=0), self.weight)  # a user's row is his own
+        asked = F.embedding(near.clamp(min=0), self.weight)  # a user's row is their own
         answers = F.embedding(near.clamp(min=0), self.memory)
         query = own + other
         found = attend(query[..., None, :], asked, answers, present[..., None, :])
-        for _ in range(self.hops - 1):
+        for _ in range(self.config.hops - 1):
             query = F.relu(self.next_query(query) + found[..., 0, :])
             found = attend(query[..., None, :], asked, answers, present[..., None, :])
         mixed = self.combine(torch.cat([own * other, found[..., 0, :]], -1))
@@ -129,7 +130,7 @@ class CMNScorer(PairScorer):
         near = near.clamp(min=0)
         asked, answers, projected = self.users[near], model.memory[near], self.projected[near]
         query = self.users[rows] + items[:, None]  # (items, users, dim)
-        for hop in range(model.hops - 1):
+        for hop in range(model.config.hops - 1):
             found = attend(query, asked, answers, present)
             if hop == 0:  # W (m_u + e_i) splits; later queries are no such sums
                 found += self.next_of_users[rows] + self.next_of_items[block][:, None]

@@ -12,9 +12,9 @@ from torch import Tensor
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.base import Scorer
 from ltocf.models.history import HistoryConfig, HistoryModel, HistoryScorer
 from ltocf.models.itemitem import interaction_matrix
+from ltocf.models.scorer import Scorer
 
 
 class EASEConfig(HistoryConfig, frozen=True):
@@ -28,16 +28,15 @@ class EASE(HistoryModel):
     `G = R^T R + l2 I`, `B = I - G^-1 / diag(G^-1)`, scores `r B`. Memory: 4 n^2 bytes, n the
     smaller of users and items (Gowalla 3.6 GB), up to thrice that to fit; time n^3. Deviation: if
     users are fewer, G^-1 is written by their K = R R^T + l2 I: G^-1 = (I - R^T K^-1 R) / l2, and
-    R G^-1 = K^-1 R, so that a known user is one row of K^-1.
+    R G^-1 = K^-1 R, so that a known user is one row of K^-1. Fitted: `inverse`, of G or of K, and
+    `diagonal`, of G^-1.
     """
 
     Config = EASEConfig
-    inverse: Tensor  # of G, or of K where users are fewer
-    diagonal: Tensor  # of G^-1. (n_items,)
+    config: EASEConfig
 
     def __init__(self, graph: BipartiteGraph, config: EASEConfig) -> None:
         super().__init__(graph, config)
-        self.config = config
         self.by_users = graph.n_users < graph.n_items
         self.R = interaction_matrix(graph.interactions)
         needed = 4e-9 * min(graph.n_users, graph.n_items) ** 2
@@ -61,14 +60,16 @@ class EASE(HistoryModel):
         """Exact for anybody. Where users are fewer it costs a product with K^-1 for each row."""
         rows = torch.from_numpy(histories.toarray()).float()
         if not self.by_users:
-            return rows - rows @ self.inverse / self.diagonal
+            return rows - rows @ self.fitted["inverse"] / self.fitted["diagonal"]
         alike = torch.from_numpy((histories @ self.R.T).toarray())
-        explained = torch.from_numpy((alike @ self.inverse).numpy() @ self.R)
-        return rows - (rows - explained) / self.config.l2 / self.diagonal
+        explained = torch.from_numpy((alike @ self.fitted["inverse"]).numpy() @ self.R)
+        return rows - (rows - explained) / self.config.l2 / self.fitted["diagonal"]
 
     def scorer(self) -> Scorer:
-        known = self.by_users and not self.recency  # a row of K^-1 stands for one of ones
-        return _KnownUsers(self) if known else super().scorer()
+        known = (
+            self.by_users and not self.history_weights.recency
+        )  # a row of K^-1 stands for one of ones
+        return _KnownUsers(self, self.history_weights) if known else super().scorer()
 
 
 class _KnownUsers(HistoryScorer):
@@ -76,9 +77,9 @@ class _KnownUsers(HistoryScorer):
 
     def __call__(self, users: Rows) -> Tensor:
         model = self.model
-        weights = model.inverse[torch.from_numpy(users.astype(np.int64))].numpy()
+        weights = model.fitted["inverse"][torch.from_numpy(users.astype(np.int64))].numpy()
         rows = torch.from_numpy(self.train[users].toarray())
-        return rows - torch.from_numpy(weights @ model.R) / model.diagonal
+        return rows - torch.from_numpy(weights @ model.R) / model.fitted["diagonal"]
 
 
 def _invert(matrix: csr_array) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -13,62 +13,98 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from ltocf.batches.triples import Batch
-from ltocf.config import LossConfig
-from ltocf.data.histories import weigh
+from ltocf.config import Loss
+from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Rows
-from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import singular_vectors
-from ltocf.models.base import Model, ModelConfig, Scorer
+from ltocf.models.base import Model, ModelConfig
 from ltocf.models.layers import glorot_
 from ltocf.models.losses import score_loss
 from ltocf.models.pair_scores import half_norms, hardest, pair_scores
+from ltocf.models.scorer import NOBODY, Scorer, Terms, Vectors, cosines
+
+
+class FoldIn(NamedTuple):
+    """How a user's vector follows from a history: their own part plus a weighted sum of rows."""
+
+    own: Tensor  # (n_users, dim)
+    history: Tensor  # (n_items, dim)
+    weights: HistoryWeights
 
 
 class DotScorer(Scorer):
-    """Scores are dot products. A new user's vector is a weighted sum over his history."""
+    """Scores are dot products of the final embeddings. `unit` says that a known user's is scaled
+    to length 1, which changes no order."""
 
     def __init__(
         self,
         users: Tensor,
         items: Tensor,
         graph: BipartiteGraph,
-        history: Tensor | None = None,
-        recency: float = 0.0,
+        fold: FoldIn | None = None,
+        *,
+        unit: bool = False,
     ) -> None:
-        self.users, self.items, self.history, self.graph = users, items, history, graph
-        self.recency = recency
+        self.users, self.items, self.graph, self.fold, self.unit = users, items, graph, fold, unit
 
     def __call__(self, users: Rows) -> Tensor:
-        return self.users[torch.from_numpy(users.astype(np.int64))] @ self.items.T
+        return self.users[_rows(users)] @ self.items.T
 
-    def from_history(self, histories: csr_array) -> Tensor:
-        return self.fold_in(histories) @ self.items.T
+    def from_history(self, histories: csr_array, own: Rows | None = None) -> Tensor:
+        known = own is not None and bool((own != NOBODY).all())
+        if self.fold is None and known:
+            assert own is not None
+            return self(own)  # nothing follows from a history: a known user is what they were
+        vectors = self.fold_in(histories)
+        if own is not None and self.fold is not None and (kept := own != NOBODY).any():
+            rows = torch.from_numpy(np.flatnonzero(kept))
+            joined = vectors[rows] + self.fold.own[_rows(own[kept])]
+            vectors[rows] = F.normalize(joined) if self.unit else joined
+        return vectors @ self.items.T
 
     def fold_in(self, histories: csr_array) -> Tensor:
-        """The vectors of users with these histories and nothing of their own. (rows, dim)"""
-        if self.history is None:
-            raise ConfigError(
-                "this model has a vector for each user of its training data and none for new ones; "
-                "use ltocf, lightgcn or a closed form such as gfcf to recommend from a history, "
-                "or let steps=50 (--steps 50) gradient steps find one"
-            )
-        weights = normalise_rows(weigh(histories, self.recency), self.graph)
-        return torch.from_numpy(weights @ self.history.cpu().numpy()).to(self.items.device)
+        if self.fold is None:
+            return super().fold_in(histories)
+        weights = self.fold.weights.normalise(histories, self.graph.interactions.item_degrees)
+        summed = torch.from_numpy(weights @ self.fold.history.cpu().numpy())
+        return summed.to(self.items.device)
+
+    def similar_items(self, items: Rows) -> Tensor:
+        return cosines(self.items, items)
+
+    def similar_users(self, users: Rows) -> Tensor:
+        return cosines(self.users, users)
+
+    def vectors(self) -> Vectors:
+        return Vectors(self.users, self.items, None if self.fold is None else self.fold.history)
+
+    @torch.no_grad()
+    def explain(self, readout: Tensor, history: csr_array, user: int = NOBODY) -> Terms:
+        if self.fold is None:
+            return super().explain(readout, history, user)
+        weights = self.fold.weights.normalise(history, self.graph.interactions.item_degrees)
+        shares = torch.from_numpy(weights.data).double()[:, None]
+        parts = shares * self.fold.history[_rows(weights.indices)].double().cpu()
+        target = readout @ self.items.double().cpu()
+        own = torch.zeros_like(target)
+        if user != NOBODY:
+            own = self.fold.own[user].double().cpu()
+            if self.unit:
+                target = target / torch.linalg.vector_norm(own + parts.sum(0))
+        return Terms(float(own @ target), (parts @ target).numpy())
 
 
-def normalise_rows(histories: csr_array, graph: BipartiteGraph) -> csr_array:
-    """The rows that users with these weighted histories would have in the normalised adjacency."""
-    counts = np.diff(histories.indptr)
-    item_degrees = np.maximum(graph.interactions.item_degrees[histories.indices], 1)
-    values = histories.data / np.sqrt(np.repeat(counts, counts) * item_degrees)
-    arrays = (values.astype(np.float32), histories.indices, histories.indptr)
-    return csr_array(arrays, shape=histories.shape)
+def _rows(rows: Rows) -> Tensor:
+    return torch.from_numpy(rows.astype(np.int64))
 
 
-class EmbeddingConfig(ModelConfig, frozen=True):
+class VectorConfig(ModelConfig, frozen=True):
     dim: int = Field(default=64, ge=1)
     initial_std: float = Field(default=0.1, gt=0)
+
+
+class EmbeddingConfig(VectorConfig, frozen=True):
     start: Literal["random", "spectral"] = "random"
     # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that
     # the ranking is by dot product and the length of an item's vector, its popularity, counts.
@@ -78,20 +114,18 @@ class EmbeddingConfig(ModelConfig, frozen=True):
 class EmbeddingModel(Model):
     """A vector for every user and item, users first, scored by dot product."""
 
-    recency = 0.0
+    config: EmbeddingConfig
     penalise_final: ClassVar[bool] = False  # l2 on the final embeddings, not on the initial ones
 
     def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
         super().__init__(graph, config)
-        self.initial_std, self.normalise = config.initial_std, config.normalise
-        self.start = config.start
         self.weight = nn.Parameter(torch.zeros(graph.n_nodes, config.dim))
 
-    def initialise_(self, seed: int) -> None:
+    def draw_(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
-            self.weight.normal_(0, self.initial_std, generator=generator)
-            if self.start == "spectral":
+            self.weight.normal_(0, self.config.initial_std, generator=generator)
+            if self.config.start == "spectral":
                 start = self._spectral_start()
                 # Some noise, since training from the vectors alone would stay in their span.
                 self.weight.mul_(start.std()).add_(start)
@@ -103,7 +137,7 @@ class EmbeddingModel(Model):
         vectors = singular_vectors(self.graph, self.weight.shape[1])
         values = vectors.values.clamp(max=1)  # but for rounding they lie there
         final = torch.cat([vectors.users(self.graph), vectors.items]) * values.sqrt().float()
-        final *= self.initial_std / final.square().mean().sqrt()
+        final *= self.config.initial_std / final.square().mean().sqrt()
         initial = final / self.response(values).float()
         return F.pad(initial, (0, self.weight.shape[1] - initial.shape[1]))
 
@@ -115,34 +149,34 @@ class EmbeddingModel(Model):
     def embeddings(self) -> Tensor:
         """The final embeddings. (n_users + n_items, dim)"""
 
-    def history_embeddings(self) -> Tensor | None:
-        """What a new user's vector is a weighted sum of, if it is. (n_items, dim)"""
+    def fold_in(self) -> FoldIn | None:
+        """How a new user's vector follows from their history, if it does."""
         return None
 
     def _scored(self) -> Tensor:
         final = self.embeddings()
-        return F.normalize(final) if self.normalise else final
+        return F.normalize(final) if self.config.normalise else final
 
     @torch.no_grad()
     def scorer(self) -> DotScorer:
-        final = self.embeddings() if self.normalise == "training" else self._scored()
+        unit = self.config.normalise is True
+        final = F.normalize(self.embeddings()) if unit else self.embeddings()
         users, items = self.graph.split(final.detach())
-        history = self.history_embeddings()
-        return DotScorer(users, items.contiguous(), self.graph, history, self.recency)
+        return DotScorer(users, items.contiguous(), self.graph, self.fold_in(), unit=unit)
 
-    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
+    def loss(self, batch: Batch, loss: Loss) -> Tensor:
         table = self._scored()
         n_users, device = self.graph.n_users, table.device
         users = batch.users.to(device)
         positives = batch.positives[:, None].to(device) + n_users
         negatives = batch.negatives.to(device) + n_users
-        if loss.hardest:
+        if loss.sampling == "hardest":
             negatives = hardest(table, users, negatives)
-        if loss.shared:
-            # The batch's first negatives are as uniform as any; one product scores them all.
-            shared = F.embedding(negatives.flatten()[: loss.shared], table)
+        if loss.sampling == "shared":
+            # One product scores them all.
+            negatives = negatives.flatten()[: loss.negatives]
             positive = pair_scores(table, users, positives)[:, 0]
-            negative = F.embedding(users, table) @ shared.T
+            negative = F.embedding(users, table) @ F.embedding(negatives, table).T
         else:
             scores = pair_scores(table, users, torch.cat([positives, negatives], 1))
             positive, negative = scores[:, 0], scores[:, 1:]

@@ -7,12 +7,13 @@ from abc import abstractmethod
 import torch
 from torch import Tensor
 
-from ltocf.data.histories import weighted_histories
+from ltocf.data.histories import HistoryWeights
 from ltocf.filters.chebyshev import chebyshev_filter, divide_by_x
 from ltocf.filters.chebyshev import evaluate as evaluate_series
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.graph.weighted import RecentAdjacency
-from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
+from ltocf.graph.weighted import WeightedAdjacency
+from ltocf.models.base import Response
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel, FoldIn
 from ltocf.models.history import HistoryConfig
 
 
@@ -31,10 +32,9 @@ class FilterModel(EmbeddingModel):
 
     def __init__(self, graph: BipartiteGraph, config: FilterConfig) -> None:
         super().__init__(graph, config)
-        self.recency, self.recent = config.recency, None
+        self.history_weights, self.recent = HistoryWeights(config.recency), None
         if config.recency:
-            weights = weighted_histories(graph.interactions, config.recency)
-            self.recent = RecentAdjacency(graph, weights)
+            self.recent = WeightedAdjacency(graph, self.history_weights.of(graph.interactions))
 
     @abstractmethod
     def coefficients(self) -> Tensor:
@@ -43,18 +43,29 @@ class FilterModel(EmbeddingModel):
     def response(self, x: Tensor) -> Tensor:
         return evaluate_series(self.coefficients().detach(), x)
 
+    def responses(self) -> dict[str, Response]:
+        return {type(self).__name__: self.response}
+
     def embeddings(self) -> Tensor:
         coefficients = self.coefficients()
         if self.recent is None:
             return chebyshev_filter(self.graph, self.weight, coefficients)
-        own = evaluate_series(coefficients.cpu(), torch.zeros(1, dtype=torch.float64))[0]
-        return own * self.weight + self.recent @ self._before_last_product(coefficients)
+        before_last = self._before_last_product(coefficients)
+        return at_zero(coefficients) * self.weight + self.recent @ before_last
 
     def _before_last_product(self, coefficients: Tensor) -> Tensor:
         """g(A) E, where h(x) = h(0) + x g(x)."""
         return chebyshev_filter(self.graph, self.weight, divide_by_x(coefficients))
 
-    def history_embeddings(self) -> Tensor:
-        """The items' rows of g(A) E: a user's final vector is h(0) times his own plus A[u, j] times
-        row j for every j of his history."""
-        return self.graph.split(self._before_last_product(self.coefficients()))[1]
+    def fold_in(self) -> FoldIn:
+        """A user's final vector is h(0) times their own plus A[u, j] times row j of g(A) E for
+        every j of their history."""
+        coefficients = self.coefficients()
+        own = float(at_zero(coefficients.detach())) * self.graph.split(self.weight.detach())[0]
+        history = self.graph.split(self._before_last_product(coefficients))[1]
+        return FoldIn(own, history, self.history_weights)
+
+
+def at_zero(coefficients: Tensor) -> Tensor:
+    """h(0)."""
+    return evaluate_series(coefficients.cpu(), torch.zeros(1, dtype=torch.float64))[0]

@@ -25,15 +25,17 @@ class GCMC(EmbeddingModel):
     and no rating decoder; leaky ReLU as in NGCF's code; l2 on Z."""
 
     Config = GCMCConfig
+    config: GCMCConfig
     penalise_final = True
 
     def __init__(self, graph: BipartiteGraph, config: GCMCConfig) -> None:
         super().__init__(graph, config)
-        self.dropout, self.slope = config.dropout, config.slope
         self.convolve = nn.Linear(config.dim, config.dim)
         self.dense = nn.Linear(config.dim, config.dim)
 
     def embeddings(self) -> Tensor:
         near = neighbour_mean(self.graph, self.weight)
-        hidden = F.leaky_relu(self.convolve(near), self.slope)
-        return dropout(self.dense(hidden), self.dropout, self.noise if self.training else None)
+        hidden = F.leaky_relu(self.convolve(near), self.config.slope)
+        return dropout(
+            self.dense(hidden), self.config.dropout, self.noise if self.training else None
+        )

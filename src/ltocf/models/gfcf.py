@@ -7,7 +7,6 @@ from pydantic import Field
 from torch import Tensor
 
 from ltocf.filters.items import deflate
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import powers, singular_vectors
 from ltocf.models.history import HistoryConfig
 from ltocf.models.itemfilter import ItemFilterModel
@@ -23,10 +22,7 @@ class GFCF(ItemFilterModel):
     `r P + w r D^-1/2 V V^T D^1/2`, V the leading right singular vectors of N."""
 
     Config = GFCFConfig
-
-    def __init__(self, graph: BipartiteGraph, config: GFCFConfig) -> None:
-        super().__init__(graph, config)
-        self.config = config
+    config: GFCFConfig
 
     def solve(self, seed: int) -> dict[str, Tensor]:
         rank = self.config.rank if self.config.ideal_weight else 1

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ltocf.batches.triples import Batch
-from ltocf.config import LossConfig
+from ltocf.config import Loss
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 from ltocf.models.pair_scores import count_rows, pair_scores, squared_norms
@@ -28,19 +28,21 @@ class GRMF(EmbeddingModel):
     depend on the size of the data or the batch."""
 
     Config = GRMFConfig
+    config: GRMFConfig
 
     def __init__(self, graph: BipartiteGraph, config: GRMFConfig) -> None:
         super().__init__(graph, config)
-        self.smoothness = config.smoothness
         degrees = np.maximum(graph.degrees, 1) if config.by_degree else np.ones(graph.n_nodes)
         self.scale = torch.from_numpy(degrees**-0.5)
 
     def embeddings(self) -> Tensor:
         return self.weight
 
-    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
+    def loss(self, batch: Batch, loss: Loss) -> Tensor:
         fit = super().loss(batch, loss)
-        return fit + self.smoothness * self.roughness(batch) if self.smoothness else fit
+        return (
+            fit + self.config.smoothness * self.roughness(batch) if self.config.smoothness else fit
+        )
 
     def roughness(self, batch: Batch) -> Tensor:
         """The mean squared distance of the batch's positive pairs."""

@@ -6,11 +6,10 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.batches.triples import Batch, Scheme, TripleBatches
+from ltocf.batches.triples import Batch, DrawBy, TripleBatches
 from ltocf.batches.walks import WalkBatches
-from ltocf.config import LossConfig
+from ltocf.config import Loss
 from ltocf.errors import ConfigError
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 from ltocf.models.pair_scores import half_norms, hardest, pair_scores
 
@@ -29,16 +28,14 @@ class HOPRec(EmbeddingModel):
     not, where the authors do not check; pairs are visited as [train] says, not by degree."""
 
     Config = HOPRecConfig
-
-    def __init__(self, graph: BipartiteGraph, config: HOPRecConfig) -> None:
-        super().__init__(graph, config)
-        self.orders, self.margin = config.orders, config.margin
+    config: HOPRecConfig
+    losses = ("bpr",)
 
     def embeddings(self) -> Tensor:
         return self.weight
 
     def batches(
-        self, loss: LossConfig, *, batch_size: int, scheme: Scheme, seed: int, epoch: int
+        self, loss: Loss, *, batch_size: int, draw_by: DrawBy, seed: int, epoch: int
     ) -> WalkBatches:
         triples = TripleBatches(
             self.graph.interactions,
@@ -46,27 +43,24 @@ class HOPRec(EmbeddingModel):
             negatives=loss.negatives,
             seed=seed,
             epoch=epoch,
-            scheme=scheme,
+            draw_by=draw_by,
         )
-        return WalkBatches(triples, self.orders, self.graph.indptr, self.graph.neighbours)
+        return WalkBatches(triples, self.config.orders, self.graph.indptr, self.graph.neighbours)
 
-    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
-        if loss.name != "bpr" or loss.shared:
-            raise ConfigError(
-                f"hoprec has margins on bpr and takes no other loss, got loss.name = "
-                f"{loss.name!r} with loss.shared = {loss.shared!r}"
-            )
+    def loss(self, batch: Batch, loss: Loss) -> Tensor:
+        if loss.sampling == "shared":
+            raise ConfigError("hoprec has margins on its own negatives; use sampling=uniform")
         table, n_users = self._scored(), self.graph.n_users
         users, walks = batch.users.to(table.device), batch.positives.to(table.device) + n_users
         negatives = batch.negatives.to(table.device) + n_users
-        if loss.hardest:
+        if loss.sampling == "hardest":
             negatives = hardest(table, users, negatives)
         near, far = pair_scores(table, users, walks), pair_scores(table, users, negatives)
         total = table.new_zeros(())
-        for order in range(1, self.orders + 1):
+        for order in range(1, self.config.orders + 1):
             apart = near[:, order - 1, None] - far
             terms = F.softplus(-apart)
-            if self.margin:
+            if self.config.margin:
                 terms = terms * (apart <= 1 / order)
             total = total + terms.mean() / order
         penalty = half_norms(self.weight, users, walks[:, :1], negatives) if loss.l2 else 0

@@ -14,18 +14,13 @@ class ItemFilterModel(HistoryModel):
     """Scores of a row r are `(r * before) p(P) * after + r left right^T`.
 
     P = N^T N is never formed: p(P) is a Chebyshev filter of the graph, and left and right are
-    (n_items, rank). Memory: those two, and the scores of the rows asked for, twice.
+    (n_items, rank); before and after are (n_items,). `coefficients` are those of p(x^2) as a
+    Chebyshev series on A. Memory: those two, and the scores of the rows asked for, twice.
     """
 
-    coefficients: Tensor  # of p(x^2) as a Chebyshev series on A
-    before: Tensor  # (n_items,)
-    after: Tensor  # (n_items,)
-    left: Tensor
-    right: Tensor
-
     def score_histories(self, histories: csr_array) -> Tensor:
-        signal = torch.from_numpy(histories.toarray()).float() * self.before
-        filtered = filter_items(self.graph, signal.T, self.coefficients)
-        scores = filtered.T * self.after
-        weights = torch.from_numpy((histories @ self.left.numpy()).astype("float32"))
-        return scores.addmm_(weights, self.right.T)
+        signal = torch.from_numpy(histories.toarray()).float() * self.fitted["before"]
+        filtered = filter_items(self.graph, signal.T, self.fitted["coefficients"])
+        scores = filtered.T * self.fitted["after"]
+        weights = torch.from_numpy((histories @ self.fitted["left"].numpy()).astype("float32"))
+        return scores.addmm_(weights, self.fitted["right"].T)

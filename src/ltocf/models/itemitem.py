@@ -20,10 +20,6 @@ ROWS = 256  # of a matrix of items by items, as much of it as is ever made befor
 class ItemItemModel(HistoryModel):
     """Scores of a row r are r W. Memory: 8 bytes for each weight kept, and the rows asked for."""
 
-    indptr: Tensor
-    indices: Tensor
-    values: Tensor
-
     @abstractmethod
     def weights(self) -> csr_array:
         """W, row j holding what item j in a history adds to each other item."""
@@ -37,7 +33,7 @@ class ItemItemModel(HistoryModel):
         }
 
     def score_histories(self, histories: csr_array) -> Tensor:
-        parts = (self.values.numpy(), self.indices.numpy(), self.indptr.numpy())
+        parts = tuple(self.fitted[name].numpy() for name in ("values", "indices", "indptr"))
         W = csr_array(parts, shape=(self.graph.n_items, self.graph.n_items))
         return torch.from_numpy((histories.astype(np.float32) @ W).toarray())
 

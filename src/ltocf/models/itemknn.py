@@ -6,7 +6,6 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.history import HistoryConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
@@ -26,10 +25,7 @@ class ItemKNN(ItemItemModel):
     """`W[j, i] = common(j, i) / (sqrt(deg j * deg i) + shrinkage)`, the largest of each row."""
 
     Config = ItemKNNConfig
-
-    def __init__(self, graph: BipartiteGraph, config: ItemKNNConfig) -> None:
-        super().__init__(graph, config)
-        self.config = config
+    config: ItemKNNConfig
 
     def weights(self) -> csr_array:
         train = self.graph.interactions

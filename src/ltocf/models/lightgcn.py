@@ -7,7 +7,6 @@ from pydantic import Field
 from torch import Tensor
 
 from ltocf.filters.chebyshev import chebyshev_coefficients, chebyshev_nodes
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.filter import FilterConfig, FilterModel
 
 
@@ -20,12 +19,11 @@ class LightGCN(FilterModel):
     SIGIR 2020, eq. 8 with equal layer weights: h(x) = (1 + x + ... + x^L) / (L + 1)."""
 
     Config = LightGCNConfig
-
-    def __init__(self, graph: BipartiteGraph, config: LightGCNConfig) -> None:
-        super().__init__(graph, config)
-        self.layers = config.layers
+    config: LightGCNConfig
 
     def coefficients(self) -> Tensor:
-        nodes = chebyshev_nodes(self.layers + 1)  # as many as a polynomial of this degree needs
-        powers = torch.stack([nodes**power for power in range(self.layers + 1)])
+        nodes = chebyshev_nodes(
+            self.config.layers + 1
+        )  # as many as a polynomial of this degree needs
+        powers = torch.stack([nodes**power for power in range(self.config.layers + 1)])
         return chebyshev_coefficients(powers.mean(0), tolerance=0)

@@ -7,7 +7,7 @@ import math
 import torch.nn.functional as F
 from torch import Tensor
 
-from ltocf.config import LossConfig
+from ltocf.config import BPR, BSL, Loss, Softmax
 
 
 def bpr(positive: Tensor, negative: Tensor) -> Tensor:
@@ -32,11 +32,11 @@ def bsl(
     return (push - pull).mean()
 
 
-def score_loss(positive: Tensor, negative: Tensor, config: LossConfig) -> Tensor:
-    match config.name:
-        case "bpr":
+def score_loss(positive: Tensor, negative: Tensor, config: Loss) -> Tensor:
+    match config:
+        case BPR():
             return bpr(positive, negative)
-        case "softmax":
-            return softmax(positive, negative, config.temperature)
-        case "bsl":
+        case BSL():
             return bsl(positive, negative, config.temperature, config.positive_temperature)
+        case Softmax():
+            return softmax(positive, negative, config.temperature)

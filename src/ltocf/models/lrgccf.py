@@ -6,7 +6,6 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.normalisations import with_self_loops
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 
@@ -25,14 +24,11 @@ class LRGCCF(EmbeddingModel):
     those, as in the authors' code."""
 
     Config = LRGCCFConfig
+    config: LRGCCFConfig
     penalise_final = True
-
-    def __init__(self, graph: BipartiteGraph, config: LRGCCFConfig) -> None:
-        super().__init__(graph, config)
-        self.layers = config.layers
 
     def embeddings(self) -> Tensor:
         states: list[Tensor] = [self.weight]
-        for _ in range(self.layers):
+        for _ in range(self.config.layers):
             states.append(with_self_loops(self.graph, states[-1]))
         return torch.cat(states, 1)

@@ -8,9 +8,11 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from ltocf.config import TrainConfig
 from ltocf.errors import ConfigError
 from ltocf.filters.chebyshev import fit_response
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.base import ParameterGroup, Response
 from ltocf.models.filter import FilterConfig, FilterModel
 from ltocf.ode.reference import propagate, reference_method
 from ltocf.ode.solvers import Connection, Solver
@@ -23,10 +25,13 @@ class LTOCFConfig(FilterConfig, frozen=True):
     time_points: int = Field(3, ge=0)  # T in the paper
     times: tuple[float, ...] | None = None  # the T inner times; evenly spaced unless given
     learn_times: bool = True
+    time_learning_rate: float = Field(1e-2, gt=0)
+    time_updates: Literal["alternate", "joint"] = "alternate"
+    time_every: int = Field(10, ge=1)  # alternate: steps for the embeddings to one for the times
     connection: Connection = "linear"  # what the published numbers use
     operator: Literal["adjacency", "laplacian"] = "adjacency"
     weights: Literal["equal", "learnable"] | tuple[float, ...] = "equal"  # of the T + 2 states
-    steps: int | None = Field(None, ge=1)  # of a fixed-step solver, an interval; see `solver_of`
+    steps_per_interval: int | None = Field(None, ge=1)  # of a fixed-step solver; see `solver_of`
     step_size: float | None = Field(None, gt=0)  # instead of a number of steps
     rtol: float = Field(1e-7, gt=0)  # of an adaptive solver
     atol: float = Field(1e-9, gt=0)
@@ -35,9 +40,10 @@ class LTOCFConfig(FilterConfig, frozen=True):
 
     @model_validator(mode="after")
     def _check(self) -> LTOCFConfig:
-        if self.steps is not None and self.step_size is not None:
+        if self.steps_per_interval is not None and self.step_size is not None:
             raise ConfigError(
-                f"give either steps={self.steps!r} or step_size={self.step_size!r}, not both"
+                f"give either steps_per_interval={self.steps_per_interval!r} or "
+                f"step_size={self.step_size!r}, not both"
             )
         if self.propagation != "spectral":
             reference_method(self.solver)
@@ -63,7 +69,7 @@ def solver_of(config: LTOCFConfig) -> Solver:
     """The solver a config asks for; one step an interval, as published, unless told otherwise."""
     # The linear connection restarts a multi-step solver in each interval: give it some history.
     restarts = config.solver == "adams_moulton" and config.connection == "linear"
-    steps = config.steps or (4 if restarts else 1)
+    steps = config.steps_per_interval or (4 if restarts else 1)
     return Solver(config.solver, steps, config.step_size, config.rtol, config.atol)
 
 
@@ -77,10 +83,11 @@ class LTOCF(FilterModel):
     """
 
     Config = LTOCFConfig
+    config: LTOCFConfig
 
     def __init__(self, graph: BipartiteGraph, config: LTOCFConfig) -> None:
         super().__init__(graph, config)
-        self.config, self.solver = config, solver_of(config)
+        self.solver = solver_of(config)
         self.shift = 1 if config.operator == "laplacian" else 0  # dE/dt = (A - shift) E
         n, end, learn = config.inner_times, config.end_time, config.learn_times
         given = config.times
@@ -116,8 +123,29 @@ class LTOCF(FilterModel):
             adjoint=self.config.propagation == "adjoint",
         )
 
-    def time_parameters(self) -> list[nn.Parameter]:
-        return [self.times.inner] if self.config.learn_times else []
+    def responses(self) -> dict[str, Response]:
+        return {
+            "before training": LTOCF(self.graph, self.config).response,
+            "after training": self.response,
+        }
+
+    def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
+        """The paper's algorithm 1: the embeddings with the times fixed, then the times."""
+        if not self.config.learn_times:
+            return super().parameter_groups(config)
+        others = [p for p in self.parameters() if p.requires_grad and p is not self.times.inner]
+        rate, cycle = self.config.time_learning_rate, self.config.time_every + 1
+        if self.config.time_updates == "joint":
+            times = ParameterGroup([self.times.inner], rate)
+            return {"weights": ParameterGroup(others, config.learning_rate), "times": times}
+        return {
+            "weights": ParameterGroup(
+                others, config.learning_rate, lambda step: step % cycle != cycle - 1
+            ),
+            "times": ParameterGroup(
+                [self.times.inner], rate, lambda step: step % cycle == cycle - 1
+            ),
+        }
 
     def after_step_(self) -> None:
         self.times.project_()

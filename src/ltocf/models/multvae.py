@@ -11,8 +11,9 @@ from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.batches.triples import Batch, Scheme
-from ltocf.config import LossConfig
+from ltocf.batches.triples import Batch, DrawBy
+from ltocf.config import Loss
+from ltocf.data.histories import HistoryWeights, histories_of
 from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model, ModelConfig
@@ -36,33 +37,34 @@ class MultVAE(Model):
     -> logits of all items; loss is the multinomial likelihood of the history plus beta times KL.
     That loss is its own: it takes nothing of `[loss]`. A batch has as many users as own about
     `batch_size` pairs; its logits (users, n_items) are the only dense array. A step multiplies
-    users x hidden x n_items three times: on Gowalla with 600 users about 90 GFLOP. A user is his
+    users x hidden x n_items three times: on Gowalla with 600 users about 90 GFLOP. A user is their
     history, so new users are scored as known ones are."""
 
     Config = MultVAEConfig
+    config: MultVAEConfig
+    losses = ()
 
     def __init__(self, graph: BipartiteGraph, config: MultVAEConfig) -> None:
         super().__init__(graph, config)
-        self.config = config
-        self.histories = HistoryScorer(self).train
+        self.histories = histories_of(graph.interactions, ordered=False)
         self.encode = nn.Parameter(torch.zeros(graph.n_items, config.hidden))
         self.encode_bias = nn.Parameter(torch.zeros(config.hidden))
         self.posterior = nn.Linear(config.hidden, 2 * config.latent)
         self.decode = nn.Linear(config.latent, config.hidden)
         self.output = nn.Linear(config.hidden, graph.n_items)
 
-    def initialise_(self, seed: int) -> None:
+    def draw_(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
         nn.init.xavier_uniform_(self.encode, generator=generator)
         nn.init.zeros_(self.encode_bias)
         glorot_(self, generator)
 
     def batches(
-        self, loss: LossConfig, *, batch_size: int, scheme: Scheme, seed: int, epoch: int
+        self, loss: Loss, *, batch_size: int, draw_by: DrawBy, seed: int, epoch: int
     ) -> UserBatches:
         return UserBatches(self.graph.interactions, batch_size, seed, epoch)
 
-    def loss(self, batch: Batch, loss: LossConfig) -> Tensor:
+    def loss(self, batch: Batch, loss: Loss) -> Tensor:
         histories = self.histories[batch.users.numpy()]
         mean, log_variance = self.encoded(histories)
         std = (log_variance / 2).exp()
@@ -94,7 +96,7 @@ class MultVAE(Model):
         return logits
 
     def scorer(self) -> HistoryScorer:
-        return HistoryScorer(self)
+        return HistoryScorer(self, HistoryWeights())
 
     @torch.no_grad()
     def score_histories(self, histories: csr_array) -> Tensor:

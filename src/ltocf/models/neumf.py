@@ -30,10 +30,10 @@ class NeuMF(PairModel):
     x (dim + width) multiplications, about four minutes of one core for Gowalla: evaluate seldom."""
 
     Config = NeuMFConfig
+    config: NeuMFConfig
 
     def __init__(self, graph: BipartiteGraph, config: NeuMFConfig) -> None:
         super().__init__(graph, config)
-        self.dropout = config.dropout
         self.first = nn.Linear(3 * config.dim, config.width)
         self.hidden = nn.ModuleList(
             nn.Linear(config.width, config.width) for _ in range(config.layers - 1)
@@ -51,8 +51,8 @@ class NeuMF(PairModel):
         x = F.linear(own, of_user, self.first.bias) + F.linear(other, of_item)
         x = x + F.linear(own * other, of_product)
         for layer in self.hidden:
-            x = layer(dropout(F.relu(x), self.dropout, noise))
-        scores: Tensor = self.output(dropout(F.relu(x), self.dropout, noise))[..., 0]
+            x = layer(dropout(F.relu(x), self.config.dropout, noise))
+        scores: Tensor = self.output(dropout(F.relu(x), self.config.dropout, noise))[..., 0]
         return scores
 
     def scorer(self) -> NeuMFScorer:

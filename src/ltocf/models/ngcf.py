@@ -29,11 +29,12 @@ class NGCF(EmbeddingModel):
     the batch: large batches pay."""
 
     Config = NGCFConfig
+    config: NGCFConfig
     penalise_final = True
 
     def __init__(self, graph: BipartiteGraph, config: NGCFConfig) -> None:
         super().__init__(graph, config)
-        self.dropout, self.slope, dim = config.dropout, config.slope, config.dim
+        dim = config.dim
         self.sums = nn.ModuleList(nn.Linear(dim, dim) for _ in range(config.layers))
         self.products = nn.ModuleList(nn.Linear(dim, dim) for _ in range(config.layers))
 
@@ -44,9 +45,9 @@ class NGCF(EmbeddingModel):
         for from_sum, from_product in zip(self.sums, self.products, strict=True):
             near = neighbour_and_self_mean(self.graph, layer)
             messages = self._activate(from_sum(near)) + self._activate(from_product(layer * near))
-            layer = dropout(messages, self.dropout, noise)
+            layer = dropout(messages, self.config.dropout, noise)
             final.append(F.normalize(layer))
         return torch.cat(final, 1)
 
     def _activate(self, x: Tensor) -> Tensor:
-        return F.leaky_relu(x, self.slope)
+        return F.leaky_relu(x, self.config.slope)

@@ -29,10 +29,11 @@ def squared_norms(table: Tensor, times: Tensor) -> Tensor:
 
 
 def half_norms(table: Tensor, users: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
-    """Half the squared norms of the batch's rows of the table, a triple; of several negatives,
-    their mean."""
+    """Half the squared norms of the batch's rows of the table, a triple; of several negatives, or
+    of ones that the batch shares, their mean."""
     n = len(table)
-    times = count_rows(n, users, positives) + count_rows(n, negatives) / negatives.shape[1]
+    share = len(users) / max(negatives.numel(), 1)
+    times = count_rows(n, users, positives) + count_rows(n, negatives) * share
     return squared_norms(table, times.to(table)) / (2 * len(users))
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from pydantic import Field
-from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.normalisations import neighbour_mean
-from ltocf.graph.visits import visits, weighted_sum
+from ltocf.graph.visits import Visits, visits
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 
 
@@ -32,12 +31,13 @@ class PinSage(EmbeddingModel):
     BPR could not separate scores within [0, 1]; l2 on the last layer."""
 
     Config = PinSageConfig
+    config: PinSageConfig
     penalise_final = True
 
     def __init__(self, graph: BipartiteGraph, config: PinSageConfig) -> None:
         super().__init__(graph, config)
-        dim, self.config = config.dim, config
-        self.visits: csr_array | None = None
+        dim = config.dim
+        self.visits: Visits | None = None
         self.pool = nn.ModuleList(nn.Linear(dim, dim) for _ in range(config.layers))
         self.combine = nn.ModuleList(nn.Linear(2 * dim, dim) for _ in range(config.layers))
 
@@ -46,8 +46,8 @@ class PinSage(EmbeddingModel):
             return neighbour_mean(self.graph, E)
         if self.visits is None:
             walks, length = self.config.walks, self.config.walk_length
-            self.visits = visits(self.graph, walks, length, self.config.neighbours, seed=0)
-        return weighted_sum(self.visits, E)
+            self.visits = Visits(visits(self.graph, walks, length, self.config.neighbours, seed=0))
+        return self.visits @ E
 
     def embeddings(self) -> Tensor:
         state: Tensor = self.weight

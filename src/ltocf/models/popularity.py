@@ -12,10 +12,9 @@ class Popularity(HistoryModel):
     """Items by their number of training interactions."""
 
     Config = ModelConfig
-    counts: Tensor
 
     def solve(self, seed: int) -> dict[str, Tensor]:
         return {"counts": torch.from_numpy(self.graph.interactions.item_degrees).float()}
 
     def score_histories(self, histories: csr_array) -> Tensor:
-        return self.counts.repeat(histories.shape[0], 1)
+        return self.fitted["counts"].repeat(histories.shape[0], 1)

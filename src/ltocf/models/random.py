@@ -14,14 +14,14 @@ class Random(HistoryModel):
     """A score for each history and item that looks random and stays the same."""
 
     Config = ModelConfig
-    lots: Tensor
 
     def solve(self, seed: int) -> dict[str, Tensor]:
         generator = torch.Generator().manual_seed(seed)
         return {"lots": torch.randint(2**62, (self.graph.n_items,), generator=generator)}
 
     def score_histories(self, histories: csr_array) -> Tensor:
-        of_rows = torch.from_numpy(histories.astype("int64") @ self.lots.numpy())
-        mixed = (of_rows[:, None] ^ self.lots) * ODD
+        lots = self.fitted["lots"]
+        of_rows = torch.from_numpy(histories.astype("int64") @ lots.numpy())
+        mixed = (of_rows[:, None] ^ lots) * ODD
         mixed = (mixed ^ (mixed >> 29)) * ODD
         return (mixed >> 40).float()

@@ -6,7 +6,6 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.history import HistoryConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
@@ -31,10 +30,7 @@ class RP3Beta(ItemItemModel):
     row, normalised to sum 1."""
 
     Config = RP3BetaConfig
-
-    def __init__(self, graph: BipartiteGraph, config: RP3BetaConfig) -> None:
-        super().__init__(graph, config)
-        self.config = config
+    config: RP3BetaConfig
 
     def weights(self) -> csr_array:
         train, config = self.graph.interactions, self.config

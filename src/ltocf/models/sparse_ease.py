@@ -12,7 +12,6 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions
-from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.history import HistoryConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
@@ -43,10 +42,7 @@ class SparseEASE(ItemItemModel):
     """
 
     Config = SparseEASEConfig
-
-    def __init__(self, graph: BipartiteGraph, config: SparseEASEConfig) -> None:
-        super().__init__(graph, config)
-        self.config = config
+    config: SparseEASEConfig
 
     def weights(self) -> csr_array:
         train = self.graph.interactions

@@ -33,13 +33,10 @@ class TurboCF(HistoryModel):
     """
 
     Config = TurboCFConfig
-    indptr: Tensor
-    indices: Tensor
-    values: Tensor
+    config: TurboCFConfig
 
     def __init__(self, graph: BipartiteGraph, config: TurboCFConfig) -> None:
         super().__init__(graph, config)
-        self.config = config
         pairs = np.square(graph.interactions.user_degrees).sum()  # no fewer than Q has entries
         self.keeps_q = config.power != 1 and 8e-9 * pairs <= config.gigabytes
 
@@ -63,8 +60,8 @@ class TurboCF(HistoryModel):
         return torch.from_numpy(2 * once - self._times_q(once))
 
     def _times_q(self, rows: csr_array | NDArray[np.float32]) -> NDArray[np.float32]:
-        parts = (self.values.numpy(), self.indices.numpy(), self.indptr.numpy())
-        matrix = csr_array(parts, shape=(len(self.indptr) - 1, self.graph.n_items))
+        parts = tuple(self.fitted[name].numpy() for name in ("values", "indices", "indptr"))
+        matrix = csr_array(parts, shape=(len(parts[2]) - 1, self.graph.n_items))
         if self.keeps_q or self.config.power == 1:
             product = rows @ matrix if self.keeps_q else (rows @ matrix.T) @ matrix
             return np.ascontiguousarray(

@@ -93,7 +93,7 @@ class Solver:
             # With so few it would be RK4 under another name, as in the authors' code.
             raise ConfigError(
                 "adams_moulton with connection='linear' starts a new history in each interval, and "
-                f"{fewest} step(s) in it are too few; set steps={STARTING_STEPS + 2}"
+                f"{fewest} step(s) in it are too few; set steps_per_interval={STARTING_STEPS + 2}"
             )
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import DataError
+from ltocf.progress import Progress, silent
 from ltocf.ranking.top_k import ranked_tiles
 
 Metrics = dict[str, float]
@@ -23,7 +24,7 @@ def evaluate(
     seen: Interactions,
     ks: Sequence[int] = (20,),
     *,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> Metrics:
     """Means over the users who have test items, of metrics named `recall@20` and so on;
     `coverage@k` is the share of all items that is in somebody's list."""
@@ -40,7 +41,7 @@ def evaluate(
         k,
         n_items=test.n_items,
         seen=seen,
-        progress=lambda d: progress(d, len(users)),
+        progress=lambda done: progress("ranking", done, len(users)),
     ):
         end = start + len(ranked.items)
         _find_hits(ranked.items, users[start:end], test.indptr, test.items, hits[start:end])

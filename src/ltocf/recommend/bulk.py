@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import polars as pl
 from ltocf.data.interactions import Id
 from ltocf.errors import ConfigError, DataError
 from ltocf.files import remove, replacing, writing
+from ltocf.progress import Progress, silent
 from ltocf.ranking.top_k import check_k
 from ltocf.recommend.recommender import Recommender
 
@@ -38,7 +39,7 @@ def recommend_all(
     candidates: Iterable[Id] | None = None,
     exclude: Iterable[Id] = (),
     overwrite: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> BulkReport:
     """Write `recommend` of every user to a Parquet or CSV file, in the order of their rows.
 
@@ -66,7 +67,7 @@ def _recommend_all(
     allowed: list[Id] | None,
     denied: list[Id],
     overwrite: bool,
-    progress: Callable[[int, int], None],
+    progress: Progress,
 ) -> BulkReport:
     parts = output.with_name(f"{output.name}.parts")
     _open_parts(parts, _manifest(recommender, [k, keep_seen, allowed, denied]), overwrite)
@@ -83,7 +84,7 @@ def _recommend_all(
             )
             path = _write_part(parts, number, table)
         files.append(path)
-        progress(start + len(some), len(users))
+        progress("recommending", start + len(some), len(users))
     rows = _join(files, output)
     shutil.rmtree(parts)
     return BulkReport(str(output), len(users), rows, resumed)
@@ -93,7 +94,7 @@ def _manifest(recommender: Recommender, options: list[object]) -> str:
     """What the lists depend on: a part made from anything else must not be taken."""
     digest = hashlib.sha256(recommender.model.graph.interactions.fingerprint.encode())
     digest.update(recommender.dataset.split.known.fingerprint.encode())
-    for name, tensor in sorted(recommender.model.state_dict().items()):
+    for name, tensor in sorted(recommender.model.fitted_state().items()):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return json.dumps({"model": digest.hexdigest(), "options": options, "users": PART_USERS})

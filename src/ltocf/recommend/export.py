@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 from torch import Tensor
 
+from ltocf.data.histories import HistoryWeights
 from ltocf.errors import ConfigError
 from ltocf.files import new_directory
-from ltocf.models.embedding import DotScorer
+from ltocf.models.scorer import Vectors
 from ltocf.recommend.onnx_scoring import history_graph, user_graph
 from ltocf.recommend.recommender import Recommender
 
@@ -38,13 +39,14 @@ def export(
     parquet  users.parquet and items.parquet: id, vector, and an item's display columns
     hnsw     items.hnsw for inner products, its labels the rows of items.parquet
     onnx     users.onnx (user rows -> scores) and, where the model can, histories.onnx
-             (rows of histories, as in recency.py -> scores); the columns of scores are the rows
+             (rows of histories, as in histories.py -> scores); the columns of scores are the rows
              of items.parquet
     """
     for name in formats:
         if name not in FORMATS:
             raise ConfigError(f"unknown format {name!r}; choose one of: {', '.join(FORMATS)}")
-    if not isinstance(recommender.scorer, DotScorer):
+    vectors = recommender.scorer.vectors()
+    if vectors is None:
         raise ConfigError(
             f"{recommender.config.model_name} has no embeddings to export; "
             "use a model of embeddings, such as ltocf, lightgcn or mf"
@@ -53,20 +55,20 @@ def export(
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
         report: Report = {"model": recommender.config.model_name}
         for name in wanted:
-            report[name] = FORMATS[name](recommender, recommender.scorer, temporary)
+            report[name] = FORMATS[name](recommender, vectors, temporary)
         (temporary / MARKER).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return report
 
 
-def _export_parquet(recommender: Recommender, scorer: DotScorer, directory: Path) -> Report:
+def _export_parquet(recommender: Recommender, vectors: Vectors, directory: Path) -> Report:
     seen, names = recommender.fitted.seen, recommender.dataset.item_names
-    users = _with_vectors(seen.user_ids.ids, scorer.users)
-    items = _with_vectors(seen.item_ids.ids, scorer.items)
+    users = _with_vectors(seen.user_ids.ids, vectors.users)
+    items = _with_vectors(seen.item_ids.ids, vectors.items)
     if names is not None:
         items = items.hstack(names.rename({"vector": "item_vector"}, strict=False))
     users.write_parquet(directory / "users.parquet")
     items.write_parquet(directory / "items.parquet")
-    return {"users": users.height, "items": items.height, "dim": scorer.items.shape[1]}
+    return {"users": users.height, "items": items.height, "dim": vectors.items.shape[1]}
 
 
 def _with_vectors(ids: pl.Series, vectors: Tensor) -> pl.DataFrame:
@@ -75,13 +77,13 @@ def _with_vectors(ids: pl.Series, vectors: Tensor) -> pl.DataFrame:
     return pl.DataFrame([ids, column])
 
 
-def _export_hnsw(recommender: Recommender, scorer: DotScorer, directory: Path) -> Report:
+def _export_hnsw(recommender: Recommender, vectors: Vectors, directory: Path) -> Report:
     """Approximate search for the largest inner products, and how often it finds the true ones."""
     try:
         import hnswlib
     except ImportError:
         raise ConfigError("an HNSW index needs hnswlib: pip install 'ltocf[ann]'") from None
-    items = scorer.items.cpu().numpy()
+    items = vectors.items.cpu().numpy()
     started = time.perf_counter()
     index = hnswlib.Index(space="ip", dim=items.shape[1])
     index.init_index(len(items), M=LINKS, ef_construction=BUILD_WIDTH, random_seed=0)
@@ -91,7 +93,7 @@ def _export_hnsw(recommender: Recommender, scorer: DotScorer, directory: Path) -
     index.save_index(str(directory / "items.hnsw"))
     if (directory / "items.hnsw").stat().st_size != index.index_file_size():
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # hnswlib does not say so itself
-    measured = _measure(index, scorer.users.cpu().numpy(), items)
+    measured = _measure(index, vectors.users.cpu().numpy(), items)
     settings = {"space": "ip", "M": LINKS, "ef_construction": BUILD_WIDTH, "ef": SEARCH_WIDTH}
     return settings | {"build_seconds": seconds} | measured
 
@@ -115,16 +117,18 @@ def _measure(index: Any, users: np.ndarray[Any, Any], items: np.ndarray[Any, Any
     }
 
 
-def _export_onnx(recommender: Recommender, scorer: DotScorer, directory: Path) -> Report:
-    graphs = {"users": user_graph(scorer)}
-    if scorer.history is not None:
-        graphs["histories"] = history_graph(scorer)
+def _export_onnx(recommender: Recommender, vectors: Vectors, directory: Path) -> Report:
+    graphs = {"users": user_graph(vectors)}
+    if vectors.history is not None:
+        recency = recommender.config.model_options.get("recency", 0.0)
+        degrees = recommender.model.graph.interactions.item_degrees
+        graphs["histories"] = history_graph(vectors, HistoryWeights(recency), degrees)
     for name, serialised in graphs.items():
         (directory / f"{name}.onnx").write_bytes(serialised)
     return {"graphs": list(graphs)}
 
 
-FORMATS: dict[str, Callable[[Recommender, DotScorer, Path], Report]] = {
+FORMATS: dict[str, Callable[[Recommender, Vectors, Path], Report]] = {
     "parquet": _export_parquet,
     "hnsw": _export_hnsw,
     "onnx": _export_onnx,

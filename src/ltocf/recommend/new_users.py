@@ -12,16 +12,15 @@ from torch import Tensor
 
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
-from ltocf.models.base import Scorer
-from ltocf.models.embedding import DotScorer
+from ltocf.models.scorer import Scorer, Vectors
 
 NEGATIVES = 1024  # unseen items that a new user's own vector is trained against
 STEP = 0.05  # of Adam, relative to the usual size of an item's coordinate
-L2 = 1e-2  # on his own vector, relative to the usual size of an item's vector
+L2 = 1e-2  # on their own vector, relative to the usual size of an item's vector
 
 
 def history_matrix(histories: Sequence[Rows], n_items: int) -> csr_array:
-    """What each one has, in the order of time, as rows of `recency.py`; of an item that comes
+    """What each one has, in the order of time, as rows of `histories.py`; of an item that comes
     twice the first time counts. (len(histories), n_items)"""
     indptr, items, entries = [0], [np.empty(0, np.int32)], [np.empty(0, np.float32)]
     for history in histories:
@@ -37,27 +36,27 @@ def history_matrix(histories: Sequence[Rows], n_items: int) -> csr_array:
 def score_new(scorer: Scorer, histories: csr_array, *, steps: int = 0, seed: int = 0) -> Tensor:
     """Scores of all items for people with these histories. (rows, n_items)
 
-    With `steps`, each one's vector takes that many gradient steps of BPR on his own history.
+    With `steps`, each one's vector takes that many gradient steps of BPR on their own history.
     """
     if steps == 0:
         return scorer.from_history(histories)
-    return new_vectors(scorer, histories, steps=steps, seed=seed) @ _dot(scorer).items.T
+    return new_vectors(scorer, histories, steps=steps, seed=seed) @ _vectors(scorer).items.T
 
 
 def new_vectors(scorer: Scorer, histories: csr_array, *, steps: int, seed: int = 0) -> Tensor:
     """The final vectors of new users: a weighted sum over their histories, where the model has
     that, plus a vector of their own that `steps` gradient steps find. (rows, dim)"""
-    dot = _dot(scorer)
-    if dot.history is None:
-        start = dot.items.new_zeros(histories.shape[0], dot.items.shape[1])
+    items = _vectors(scorer).items
+    if _vectors(scorer).history is None:
+        start = items.new_zeros(histories.shape[0], items.shape[1])
     else:
-        start = dot.fold_in(histories)
+        start = scorer.fold_in(histories)
     generator = torch.Generator().manual_seed(seed)
     owned = np.split(histories.indices, histories.indptr[1:-1])
     return torch.stack(
         [
-            vector + own_vector(dot.items, vector, items, steps=steps, generator=generator)
-            for vector, items in zip(start, owned, strict=True)
+            vector + own_vector(items, vector, history, steps=steps, generator=generator)
+            for vector, history in zip(start, owned, strict=True)
         ]
     )
 
@@ -88,7 +87,8 @@ def own_vector(
     return own.detach()
 
 
-def _dot(scorer: Scorer) -> DotScorer:
-    if not isinstance(scorer, DotScorer):
-        raise ConfigError("this model has no vector for a user, so steps must be 0")
-    return scorer
+def _vectors(scorer: Scorer) -> Vectors:
+    vectors = scorer.vectors()
+    if vectors is None:
+        raise ConfigError("this model has no vector for a user, so gradient_steps must be 0")
+    return vectors

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ltocf.data.histories import HistoryWeights
 from ltocf.errors import ConfigError
-from ltocf.models.embedding import DotScorer
+from ltocf.models.scorer import Vectors
 
 OPSET, IR_VERSION = 17, 8  # of 2022, so that older runtimes read them too
 
 
-def user_graph(scorer: DotScorer) -> bytes:
+def user_graph(vectors: Vectors) -> bytes:
     """users, int64 (n,) rows of the training data -> scores, float32 (n, n_items)."""
     onnx = _onnx()
     make = onnx.helper.make_node
@@ -21,16 +23,18 @@ def user_graph(scorer: DotScorer) -> bytes:
         make("MatMul", ["vectors", "item_vectors"], ["scores"]),
     ]
     users = onnx.helper.make_tensor_value_info("users", onnx.TensorProto.INT64, ["n"])
-    tensors = {"user_vectors": scorer.users.cpu().numpy(), "item_vectors": _columns(scorer)}
+    tensors = {"user_vectors": vectors.users.cpu().numpy(), "item_vectors": _columns(vectors)}
     return _serialise("score_users", nodes, users, tensors)
 
 
-def history_graph(scorer: DotScorer) -> bytes:
+def history_graph(
+    vectors: Vectors, weights: HistoryWeights, item_degrees: NDArray[np.int64]
+) -> bytes:
     """histories, float32 (n, n_items) -> scores, float32 (n, n_items).
 
-    An entry is 0 for what one has not, and 1 / (1 + how many came later), or 1, for what he has.
+    An entry is 0 for what one has not, and 1 / (1 + how many came later), or 1, for the rest.
     """
-    assert scorer.history is not None, "only models that know new users have this graph"
+    assert vectors.history is not None, "only models that know new users have this graph"
     onnx = _onnx()
     make = onnx.helper.make_node
     nodes = [
@@ -46,23 +50,23 @@ def history_graph(scorer: DotScorer) -> bytes:
         make("Mul", ["sum", "scale"], ["vectors"]),
         make("MatMul", ["vectors", "item_vectors"], ["scores"]),
     ]
-    width = len(scorer.items)
+    width = len(vectors.items)
     histories = onnx.helper.make_tensor_value_info(
         "histories", onnx.TensorProto.FLOAT, ["n", width]
     )
-    degrees = np.maximum(scorer.graph.interactions.item_degrees, 1)[:, None]
+    degrees = np.maximum(item_degrees, 1)[:, None]
     tensors = {
         "axis": np.array([1], np.int64),
-        "recency": np.array([scorer.recency], np.float32),
+        "recency": np.array([weights.recency], np.float32),
         "least": np.array([1e-30], np.float32),
-        "history_vectors": (scorer.history.cpu().numpy() / np.sqrt(degrees)).astype(np.float32),
-        "item_vectors": _columns(scorer),
+        "history_vectors": (vectors.history.cpu().numpy() / np.sqrt(degrees)).astype(np.float32),
+        "item_vectors": _columns(vectors),
     }
     return _serialise("score_histories", nodes, histories, tensors)
 
 
-def _columns(scorer: DotScorer) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(scorer.items.cpu().numpy().T)
+def _columns(vectors: Vectors) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(vectors.items.cpu().numpy().T)
 
 
 def _serialise(name: str, nodes: list[Any], given: Any, tensors: dict[str, Any]) -> bytes:

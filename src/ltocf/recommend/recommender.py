@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,32 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.config import RunConfig, make_config, toml_value
+from ltocf.config import RunConfig, toml_value
 from ltocf.data.dataset import Dataset
 from ltocf.data.histories import histories_of
 from ltocf.data.interactions import Id, Interactions, Rows
 from ltocf.data.sources.any_log import AnyLog, as_dataset
 from ltocf.errors import ConfigError
-from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models import build_model, check_settings
-from ltocf.models.base import Model, Scorer
+from ltocf.models.base import Model
+from ltocf.models.scorer import Scorer
+from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.ranking.top_k import check_k, top_k
 from ltocf.recommend.explain import Explanation, explain_score
 from ltocf.recommend.new_users import history_matrix, score_new
-from ltocf.recommend.requests import adjust_, blocked_items, known_rows, owned_pairs, unknown_ids
+from ltocf.recommend.requests import (
+    apply_popularity_and_blocks_,
+    blocked_items,
+    known_rows,
+    owned_pairs,
+    unknown_ids,
+)
 from ltocf.recommend.similar import similar_items, similar_users
 from ltocf.recommend.tables import ranked_table, with_display
-from ltocf.runs.pipeline import TEST_KS, held_out_of, initial_weights, split_for
+from ltocf.runs.fitting import cut_for, fit
+from ltocf.runs.pipeline import TEST_KS, starting_point
 from ltocf.runs.run import Run, load_run
-from ltocf.runs.training import Progress, fit
+from ltocf.runs.settings import make_config
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,6 @@ class Recommender:
         settings = {"protocol": "fixed", "model": model, "seed": seed} | settings
         given = {key: value for key, value in settings.items() if value is not None}
         self.config = make_config({}, [f"{key}={toml_value(v)}" for key, v in given.items()])
-        check_settings(self.config.model_name, self.config.model_options)
         self._fitted: Fitted | None = None
 
     @classmethod
@@ -85,7 +91,7 @@ class Recommender:
         time: str | None = None,
         rating: str | None = None,
         threshold: float | None = None,
-        progress: Progress | None = None,
+        progress: Progress = silent,
     ) -> Recommender:
         """Learn from a data frame (polars, pandas), a sparse matrix, a file or folder of CSV, TSV
         or Parquet, or a prepared data set, whose test pairs are left out. Columns are guessed
@@ -93,18 +99,9 @@ class Recommender:
         """
         columns = {"user": user, "item": item, "time": time, "rating": rating}
         dataset = as_dataset(log, **columns, threshold=threshold)
-        dataset = replace(dataset, split=split_for(self.config, dataset.split))
-        graph = BipartiteGraph(dataset.split.train)
-        model = build_model(graph, self.config.model_name, self.config.model_options)
-        fit(
-            model,
-            self.config.train,
-            self.config.loss,
-            seed=self.config.seed,
-            held_out=held_out_of(self.config, dataset.split),
-            init=initial_weights(self.config, dataset),
-            progress=progress,
-        )
+        dataset = cut_for(self.config, dataset)
+        start = starting_point(self.config, dataset)
+        model = fit(dataset, self.config, start=start, progress=progress).model
         self.config = self.config.model_copy(update={"dataset": dataset.name})
         self._fitted = Fitted(model, dataset, model.scorer())
         return self
@@ -162,7 +159,9 @@ class Recommender:
         cold, blocked = seen.user_degrees == 0, blocked_items(seen.item_ids, candidates, exclude)
         scorer, popularity = self.scorer, seen.item_degrees
         ranked = top_k(
-            lambda part: adjust_(scorer(part), cold[part], popularity, blocked),
+            lambda part: apply_popularity_and_blocks_(
+                scorer(part), cold[part], popularity, blocked
+            ),
             rows,
             k,
             n_items=seen.n_items,
@@ -181,15 +180,15 @@ class Recommender:
         candidates: Iterable[Id] | None = None,
         exclude: Iterable[Id] = (),
         strict: bool = False,
-        steps: int = 0,
+        gradient_steps: int = 0,
     ) -> pl.DataFrame:
         """The same for people who were not there in training, from the items they have.
 
         One history, or many as {name: history}, which adds the column user. Unknown items in it
         are passed over, or with `strict` a DataError; so is a history of nothing else. To a model
         with `recency` the order counts: the latest item comes last. An empty
-        one gets what is popular, marked as such. With `steps`, each one's own vector takes that
-        many gradient steps on his history, which models without a graph cannot do without.
+        one gets what is popular, marked as such. With `gradient_steps`, each one's own
+        vector takes that many on their history, which models without a graph cannot do without.
         """
         seen, named = self.fitted.seen, history if isinstance(history, Mapping) else {"": history}
         check_k(k, seen.n_items)
@@ -203,9 +202,9 @@ class Recommender:
             scores = torch.zeros(len(part), seen.n_items)
             if (warm := ~cold[part]).any():  # a model may refuse histories; nobody has one here
                 scores[torch.from_numpy(warm)] = score_new(
-                    scorer, csr_array(matrix[part[warm]]), steps=steps
+                    scorer, csr_array(matrix[part[warm]]), steps=gradient_steps
                 ).cpu()
-            return adjust_(scores, cold[part], popularity, blocked)
+            return apply_popularity_and_blocks_(scores, cold[part], popularity, blocked)
 
         people = np.arange(len(named), dtype=np.int32)
         ranked = top_k(score, people, k, n_items=seen.n_items, seen=None if keep_seen else owned)
@@ -229,7 +228,7 @@ class Recommender:
         check_k(k, seen.n_items)
         rows = known_rows(seen.item_ids, items, "item", strict=True)
         ids = seen.item_ids.ids
-        ranked = similar_items(self.scorer, rows, k, n_items=seen.n_items)
+        ranked = similar_items(self.scorer, rows, k)
         table, similar = ranked_table(ids[rows].rename("item"), ranked, ids.rename("similar"))
         return with_display(table, self.dataset, similar)
 
@@ -240,7 +239,7 @@ class Recommender:
         check_k(k, seen.n_users, "users")
         rows = known_rows(seen.user_ids, users, "user", strict=True)
         ids = seen.user_ids.ids
-        ranked = similar_users(self.scorer, rows, k, seen=seen)
+        ranked = similar_users(self.scorer, rows, k)
         return ranked_table(ids[rows].rename("user"), ranked, ids.rename("similar"))[0]
 
     def explain(self, user: Id, item: Id) -> Explanation:
@@ -250,7 +249,7 @@ class Recommender:
         return self._explain(user, item, histories_of(train)[[row]], row)
 
     def explain_new(self, history: Sequence[Id], item: Id, *, strict: bool = False) -> Explanation:
-        """The same for somebody known by his history alone."""
+        """The same for somebody known by their history alone."""
         rows = known_rows(self.fitted.seen.item_ids, history, "item", strict=strict)
         return self._explain(None, item, history_matrix([rows], self.fitted.seen.n_items))
 
@@ -259,7 +258,7 @@ class Recommender:
     ) -> Explanation:
         ids = self.fitted.seen.item_ids
         (target,) = ids.rows([item], kind="item")
-        terms = explain_score(self.model, self.scorer, target, history, row)
+        terms = explain_score(self.scorer, target, history, row)
         order = np.argsort(-terms.of_history, kind="stable")
         items = history.indices[order]
         because = pl.DataFrame(

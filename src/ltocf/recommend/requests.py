@@ -14,7 +14,7 @@ from ltocf.data.interactions import Id, IdMap, Interactions, Rows, shorten_id
 from ltocf.errors import DataError
 
 
-def adjust_(
+def apply_popularity_and_blocks_(
     scores: Tensor, cold: NDArray[np.bool_], popularity: NDArray[np.int64], blocked: Tensor | None
 ) -> Tensor:
     """Scores with popularity for those who have nothing, and -inf where blocked; in place."""

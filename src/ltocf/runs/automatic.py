@@ -14,9 +14,8 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split, hold_out_validation
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.models.base import Scorer
 from ltocf.models.blend import BlendScorer
-from ltocf.models.history import HistoryModel, HistoryScorer
+from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
 
 Options = dict[str, Any]
@@ -97,11 +96,12 @@ def _fitted(
     """The candidate, solved once and tried with each recency that it can have."""
     model = build_model(graph, name, options)
     model.initialise_(seed)
-    yield _try(name, options, model.scorer(), split, valid)
-    if split.train.timestamps is not None and isinstance(model, HistoryModel):
-        for recency in RECENCIES if "recency" in model.Config.model_fields else ():
-            scorer = HistoryScorer(model, recency)
-            yield _try(name, options | {"recency": recency}, scorer, split, valid)
+    scorer = model.scorer()
+    yield _try(name, options, scorer, split, valid)
+    if split.train.timestamps is not None and "recency" in model.Config.model_fields:
+        for recency in RECENCIES:
+            if (recent := scorer.with_recency(recency)) is not None:
+                yield _try(name, options | {"recency": recency}, recent, split, valid)
 
 
 def _label(trial: Trial) -> str:

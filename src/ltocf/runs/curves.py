@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ltocf.files import replacing
-from ltocf.runs.training import EpochRecord
+from ltocf.runs.records import EpochRecord
 
 BLUE, ORANGE = "#2b6cb0", "#c05621"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,9 @@ from torch import Tensor
 
 from ltocf.errors import ConfigError
 from ltocf.files import replacing
-from ltocf.filters.chebyshev import evaluate
-from ltocf.models.base import Model
-from ltocf.models.filter import FilterModel
-from ltocf.models.ltocf import LTOCF
+from ltocf.models.base import Response
 from ltocf.ode.solvers import Connection, Solver
 from ltocf.ode.times import TimePoints
-
-Response = Callable[[Tensor], Tensor]
 
 
 def solver_responses(
@@ -41,20 +36,6 @@ def solver_responses(
             [x**power for power in range(layers + 1)]
         ).mean(0),
     }
-
-
-def model_responses(model: Model) -> dict[str, Response]:
-    """h of a model; for LT-OCF, before and after it learned its times and weights."""
-    if isinstance(model, LTOCF):
-        before = LTOCF(model.graph, model.config).response
-        return {"before training": before, "after training": model.response}
-    if isinstance(model, FilterModel):
-        coefficients = model.coefficients().detach()
-        return {type(model).__name__: lambda x: evaluate(coefficients, x)}
-    raise ConfigError(
-        f"{type(model).__name__} is no polynomial of the graph: only ltocf and lightgcn have a "
-        "response to draw"
-    )
 
 
 def draw_responses(

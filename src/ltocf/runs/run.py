@@ -17,21 +17,22 @@ from __future__ import annotations
 import json
 import platform
 from contextlib import AbstractContextManager
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
 from ltocf import __version__
-from ltocf.config import RunConfig, read_config, to_toml
+from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.digests import Digests
 from ltocf.errors import CheckpointError, ConfigError, DataError
 from ltocf.files import new_directory
-from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models import build_model
 from ltocf.models.base import Model
 from ltocf.ranking.metrics import Metrics
+from ltocf.runs.fitting import build
+from ltocf.runs.records import EpochRecord, TrainState
 from ltocf.runs.run_files import IDENTITY, MARKER, ReplacedError, RunFiles, read_digests
-from ltocf.runs.training import EpochRecord, TrainState
+from ltocf.runs.settings import read_config
 from ltocf.runs.versions import current_path
 
 WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
@@ -121,26 +122,26 @@ class Run:
         """Be the only process that writes into the directory, which must still be this run's."""
         return self._files.writing()
 
-    def build(self) -> Model:
-        """The model of this run, without its weights."""
-        graph = BipartiteGraph(self.dataset.split.train)
-        return build_model(graph, self.config.model_name, self.config.model_options)
+    @cached_property
+    def model(self) -> Model:
+        """The model of this run as its settings make it; `load` gives it its weights."""
+        return build(self.config, self.dataset)
 
     def load(self) -> Model:
         """The model of this run, with the weights that were kept."""
-        model = self.build()
+        model = self.model
         if not self._files.exists(WEIGHTS):
             raise CheckpointError(
                 f"{self.path}: has no {WEIGHTS}: it has not been trained; continue with --resume"
             )
         try:
-            model.load_state_dict(self._files.tensors(WEIGHTS)[0])
-        except RuntimeError:
+            model.restore_(self._files.tensors(WEIGHTS)[0])
+        except (KeyError, RuntimeError):
             raise self._files.damaged(WEIGHTS, "is of another model") from None
         return model.eval()
 
     def save_weights(self, model: Model) -> None:
-        self._files.put_tensors(WEIGHTS, model.state_dict(), {})
+        self._files.put_tensors(WEIGHTS, model.fitted_state(), {})
 
     @property
     def finished(self) -> bool:

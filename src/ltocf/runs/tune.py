@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ltocf.config import RunConfig, make_config, to_toml
+from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.errors import ConfigError
 from ltocf.files import replacing, writing
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models import MODELS, build_model, check_settings
-from ltocf.models.history import HistoryModel
+from ltocf.models import MODELS, check_settings
+from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.pipeline import split_for
-from ltocf.runs.training import SELECT_BY, EpochRecord, fit
+from ltocf.runs.fitting import build, cut_for, fit
+from ltocf.runs.records import SELECT_BY, EpochRecord, TrainState
+from ltocf.runs.settings import make_config
 
 if TYPE_CHECKING:
     import optuna
@@ -30,7 +31,8 @@ SPACES = {
     "gfcf": ("ideal_weight=0.0:1.0", "rank=32:512"),
     "bspm": ("ideal_weight=0.0:1.0", "rank=32:512", "end_time=0.5:4.0"),
     "chebycf": ("rank=32:512",),
-    "ease": ("model.l2=1.0:2000.0",),
+    "ease": ("l2=1.0:2000.0",),
+    "sparse_ease": ("l2=1.0:2000.0",),
 }
 
 
@@ -97,7 +99,7 @@ def tune(
     *,
     trials: int = 20,
     space: Sequence[str] = (),
-    progress: Callable[[int, int, float | None], None] = lambda done, total, best: None,
+    progress: Progress = silent,
 ) -> TuneReport:
     """Add `trials` to the study in OUTPUT/study.db, made if it is not there, and write the best
     settings so far to OUTPUT/best.toml. The test pairs are never looked at.
@@ -117,28 +119,29 @@ def _search(
     output: Path,
     trials: int,
     choices: Sequence[Choice],
-    progress: Callable[[int, int, float | None], None],
+    progress: Progress,
 ) -> TuneReport:
     study = _open_study(output, config, choices)
     resumed = len(study.trials)
-    split = split_for(_validating(config), dataset.split)
-    graph = BipartiteGraph(split.train)
+    data = cut_for(_validating(config), dataset)
+    graph = BipartiteGraph(data.split.train)
 
     def objective(trial: optuna.Trial) -> float:
         settings = _settings(config, {choice.key: choice.suggest(trial) for choice in choices})
-        model = build_model(graph, settings.model_name, settings.model_options)
-        watch, seed = Reporter(trial), settings.seed
-        fit(model, settings.train, settings.loss, seed=seed, held_out=split.valid, progress=watch)
-        if isinstance(model, HistoryModel):
-            return evaluate(model.scorer(), split.valid, split.train)[SELECT_BY]
-        return watch.best
+        model = build(settings, data, graph)
+        watch = Reporter(trial)
+        fit(data, settings, model=model, after_epoch=watch)
+        if model.trained:
+            return watch.best
+        return evaluate(model.scorer(), data.split.valid, data.split.train)[SELECT_BY]
 
     def after_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
         best = _best(study)
         if best is not None:
             with replacing(output / "best.toml") as temporary:
                 temporary.write_text(to_toml(_settings(config, best.params)), encoding="utf-8")
-        progress(len(study.trials) - resumed, trials, None if best is None else best.value)
+        note = "" if best is None else f"best Recall@20 {best.value:.4f}"
+        progress("trial", len(study.trials) - resumed, trials, note)
 
     study.optimize(objective, n_trials=trials, callbacks=[after_trial])
     states = [trial.state.name for trial in study.trials]
@@ -165,10 +168,7 @@ class Reporter:
     def __init__(self, trial: optuna.Trial) -> None:
         self.trial, self.best = trial, 0.0
 
-    def step(self, epoch: int, done: int, total: int, loss: float) -> None:
-        pass
-
-    def epoch(self, record: EpochRecord, best_epoch: int) -> None:
+    def __call__(self, state: TrainState, record: EpochRecord) -> None:
         if not record.metrics:
             return
         self.best = max(self.best, record.metrics[SELECT_BY])
@@ -204,8 +204,10 @@ def _open_study(output: Path, config: RunConfig, choices: Sequence[Choice]) -> o
 def _usual_space(model: str) -> Sequence[str]:
     if model in SPACES:
         return SPACES[model]
-    if model in MODELS and not issubclass(MODELS[model], HistoryModel):
+    if model in MODELS and MODELS[model].losses:
         return TRAINED
+    if model in MODELS and not MODELS[model].solved:
+        return TRAINED[:1]  # its loss is its own
     raise ConfigError(f"say what to search for {model!r}, such as --space key=low:high")
 
 

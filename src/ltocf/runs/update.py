@@ -21,12 +21,12 @@ from ltocf.data.splits import contains
 from ltocf.errors import CheckpointError, DataError
 from ltocf.files import writing
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models import build_model
 from ltocf.models.base import Model
+from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.pipeline import TEST_KS, held_out_of
+from ltocf.runs.fitting import fit
+from ltocf.runs.pipeline import TEST_KS
 from ltocf.runs.run import Run
-from ltocf.runs.training import Progress, TrainState, fit
 
 EPOCHS = 2
 SLOWER = 0.25  # the learning rate of a warm fit, relative to the first one's
@@ -51,7 +51,7 @@ def update_run(
     learning_rate: float | None = None,
     names: str | Path | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = silent,
     **columns: Any,
 ) -> tuple[Run, Added]:
     """The run with the log's interactions in it, written to `output` or in the old one's place.
@@ -125,24 +125,15 @@ def rename_items(dataset: Dataset, names: str | Path, log_column: str) -> Datase
     return replace(dataset, item_names=shown)
 
 
-def warm_fit(
-    old: Model, config: RunConfig, dataset: Dataset, progress: Progress | None = None
-) -> Model:
+def warm_fit(old: Model, config: RunConfig, dataset: Dataset, progress: Progress = silent) -> Model:
     """A model of the enlarged data that starts from the old one's weights; a closed form is
     computed anew."""
-    graph = BipartiteGraph(dataset.split.train)
-    model = build_model(graph, config.model_name, config.model_options)
-    grown = grow(old.state_dict(), model.state_dict(), old.graph, graph)
-    fit(
-        model,
-        config.train,
-        config.loss,
-        seed=config.seed,
-        held_out=held_out_of(config, dataset.split),
-        state=TrainState(tensors={f"model.{name}": value for name, value in grown.items()}),
-        progress=progress,
-    )
-    return model
+    weights = old.state_dict()
+
+    def start(model: Model) -> None:
+        model.load_state_dict(grow(weights, model.state_dict(), old.graph, model.graph))
+
+    return fit(dataset, config, start=start, progress=progress).model
 
 
 def grow(
@@ -150,7 +141,7 @@ def grow(
 ) -> dict[str, Tensor]:
     """Tensors of the new shapes with the old values where they belong and zeros elsewhere.
 
-    A new user whose own vector is zero is, to a graph filter, what his history makes of him.
+    A new user whose own vector is zero is, to a graph filter, what their history makes of them.
     """
     nodes = np.arange(before.n_nodes)
     nodes[before.n_users :] += after.n_users - before.n_users

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -43,10 +43,10 @@ from ltocf.data.pair_store import (
 from ltocf.data.row_arrays import Rows
 from ltocf.errors import ConfigError, DataError
 from ltocf.files import new_directory
+from ltocf.progress import Progress, silent
 
 CHUNK_ROWS = 1_000_000
 CODED = {"user": np.uint32, "item": np.uint32, "part": np.uint8}
-Progress = Callable[[str, int, int | None], None]  # stage, done, and the total if it is known
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def prepare(
     test: LogSource | None = None,
     names: str | Path | None = None,
     overwrite: bool = False,
-    progress: Progress = lambda stage, done, total: None,
+    progress: Progress = silent,
 ) -> PrepareReport:
     """Write the data set directory `output`, whole or not at all, from whatever `open_log` takes.
 

@@ -1,0 +1,36 @@
+"""A matrix that is known by what it and its transpose do to a table, as a step that torch can
+differentiate."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+
+class LinearOperator(Protocol):
+    def product(self, E: Tensor) -> Tensor:
+        """M E without gradients."""
+
+    def transposed_product(self, E: Tensor) -> Tensor:
+        """M^T E without gradients."""
+
+
+def apply(operator: LinearOperator, E: Tensor) -> Tensor:
+    """M E, differentiable by E as often as one likes."""
+    product: Tensor = _Product.apply(E, operator, False)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, E: Tensor, operator: LinearOperator, transposed: bool) -> Tensor:
+        ctx.operator, ctx.transposed = operator, transposed
+        E = E.detach()
+        return operator.transposed_product(E) if transposed else operator.product(E)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        by_E: Tensor = _Product.apply(gradient, ctx.operator, not ctx.transposed)  # type: ignore[no-untyped-call]
+        return by_E, None, None
