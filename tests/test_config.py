@@ -31,7 +31,7 @@ def test_toml_reads_back_as_the_same_config():
     ("override", "message"),
     [
         ("train.epoch=3", "unknown key 'epoch' in \\[train\\]; choose one of: epochs, device"),
-        ("loss=hinge", "name = 'hinge': input should be 'bpr', 'softmax' or 'bsl'"),
+        ("loss=hinge", "unknown loss 'hinge'; choose one of: bpr, softmax, bsl"),
         ("epochs=-1", "epochs = -1: input should be greater than or equal to 0"),
         ("epochs", "expected key=value"),
         ("nosuch.key=1", "unknown key 'nosuch'"),

@@ -57,7 +57,7 @@ def test_recommend_by_history(ltocf, run, places, hamlet):
     expected = Recommender.load(run).recommend_new([places[3], places[7]], 4)
     assert [row["item"] for row in answer["recommendations"]] == expected["item"].to_list()
     assert answer["unknown_items"] == ["unheard of"]
-    assert ltocf("recommend", run, "--history", history, "--steps", 3)[0] == 0
+    assert ltocf("recommend", run, "--history", history, "--gradient-steps", 3)[0] == 0
 
 
 def test_an_empty_history_gets_popularity_and_is_told_so(ltocf, run):

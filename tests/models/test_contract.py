@@ -103,7 +103,7 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_what_every_model_has_learned_lies_in_memory_as_in_a_file(name: str) -> None:
     """Row by row: products with a transposed array round otherwise."""
-    learned = trained(name)[0].state_dict()
+    learned = trained(name)[0].fitted_state()
     assert learned
     assert not [key for key, value in learned.items() if not value.is_contiguous()]
 

@@ -23,12 +23,13 @@ def demo(
     """The whole tour on built-in data: train, compare, recommend. About a minute."""
     from ltocf.recommend.recommender import Recommender
     from ltocf.runs.pipeline import start_run, train_run
-    from ltocf.runs.settings import make_config
+    from ltocf.runs.settings import make_config, means_something
 
     say("A town of 2,000 people and 1,500 places; who will like what?")
     metrics = {}
     for name in COMPARED:
-        config = make_config({}, ["dataset=town", f"model={name}", f"epochs={epochs}"])
+        length = [f"epochs={epochs}"] if means_something("epochs", name) else []
+        config = make_config({}, ["dataset=town", f"model={name}", *length])
         run = start_run(config, output / name, overwrite=True)
         with show_progress(training=name) as progress:
             metrics[name] = train_run(run, progress)

@@ -20,7 +20,7 @@ from ltocf.runs.training import train
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Fit:
     """A fitted model, the data as they were cut for it, and how training went."""
 
     model: Model
@@ -65,7 +65,7 @@ def fit(
     state: TrainState | None = None,
     progress: Progress = silent,
     after_epoch: AfterEpoch = lambda state, record: None,
-) -> Fitted:
+) -> Fit:
     """Fit what `config` asks for to `dataset`, which `cut_for` has cut.
 
     `model` is the one that `build` made, if somebody has. `start` sets the parameters that
@@ -88,4 +88,4 @@ def fit(
             progress=progress,
             after_epoch=after_epoch,
         )
-    return Fitted(model, dataset, records)
+    return Fit(model, dataset, records)
