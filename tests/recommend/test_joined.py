@@ -6,7 +6,8 @@ from numpy.testing import assert_array_equal
 
 from ltocf.data.histories import histories_of
 from ltocf.data.interactions import Interactions
-from ltocf.recommend.joined import NOBODY, Person, clock, joined_histories
+from ltocf.models.scorer import NOBODY
+from ltocf.recommend.joined import Person, clock, joined_histories
 from ltocf.recommend.new_users import history_matrix
 
 

@@ -54,7 +54,7 @@ def test_a_known_user_keeps_their_own_part(name, fitted, serve):
     joined = np.union1d(train.items_of(5), new)
     h0 = model.response(model.weight.new_zeros(1).double()).item()
     shares = 1 / np.sqrt(len(joined) * train.item_degrees[joined])
-    rows = model.history_embeddings().detach().double().numpy()[joined]
+    rows = model.fold_in().history.detach().double().numpy()[joined]
     vector = h0 * model.weight[5].detach().double().numpy() + shares @ rows
     scores = recommender.scorer.items.double().numpy() @ vector
     scores[joined] = -np.inf

@@ -12,10 +12,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions, Rows
-from ltocf.models.base import Scorer
-from ltocf.models.embedding import DotScorer
-
-NOBODY = -1  # in place of a user's row: somebody who was not there in training
+from ltocf.models.scorer import NOBODY, Scorer
 
 
 class Person(NamedTuple):
@@ -61,9 +58,7 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
     return csr_array(arrays, shape=(len(people), train.n_items))
 
 
-def score_people(
-    scorer: Scorer, train: Interactions, histories: csr_array, people: Sequence[Person]
-) -> Tensor:
+def score_people(scorer: Scorer, histories: csr_array, people: Sequence[Person]) -> Tensor:
     """Scores of all items for each, whose joined histories these are. (len(people), n_items)
 
     A known user keeps their own part. Whoever has done nothing since is scored as ever, and whoever
@@ -75,26 +70,14 @@ def score_people(
     if as_ever.all():
         return scorer(rows)
     if changed.all():
-        return from_history(scorer, train, histories, rows)
+        return scorer.from_history(histories, rows)
     scores = torch.zeros(histories.shape)
     if as_ever.any():
         scores[torch.from_numpy(as_ever)] = scorer(rows[as_ever]).cpu()
     if changed.any():
-        theirs = from_history(scorer, train, csr_array(histories[changed]), rows[changed])
+        theirs = scorer.from_history(csr_array(histories[changed]), rows[changed])
         scores[torch.from_numpy(changed)] = theirs.cpu()
     return scores
-
-
-def from_history(scorer: Scorer, train: Interactions, histories: csr_array, rows: Rows) -> Tensor:
-    """Scores of histories, with the own part of the known users among them."""
-    if not isinstance(scorer, DotScorer) or scorer.history is None:
-        return scorer.from_history(histories)
-    vectors, known = scorer.fold_in(histories), rows != NOBODY
-    if known.any():
-        before = joined_histories(train, [Person.known(row) for row in rows[known]])
-        own = scorer.users[torch.from_numpy(rows[known]).long()] - scorer.fold_in(before)
-        vectors[torch.from_numpy(known)] += own
-    return vectors @ scorer.items.T
 
 
 def clock(train: Interactions) -> int:

@@ -40,7 +40,7 @@ def ranks_before(served: Served, store: EventStore, events: Sequence[Event]) -> 
         return ranks
     known = [person for person, _, _ in people]
     histories = joined_histories(served.train, known)
-    scores = score_people(served.scorer, served.train, histories, known).float().cpu().numpy()
+    scores = score_people(served.scorer, histories, known).float().cpu().numpy()
     for place, (_, owned, row), theirs in zip(places, people, scores, strict=True):
         theirs[owned] = -np.inf
         before = (theirs > theirs[row]) | ((theirs == theirs[row]) & (np.arange(len(theirs)) < row))

@@ -14,9 +14,10 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.errors import LtocfError
+from ltocf.models.scorer import NOBODY
 from ltocf.ranking.top_k import Ranked, rank
 from ltocf.recommend.explain import explain_score
-from ltocf.recommend.joined import NOBODY, Person, joined_histories, score_people
+from ltocf.recommend.joined import Person, joined_histories, score_people
 from ltocf.service.events import EventStore
 from ltocf.service.problems import Problem
 from ltocf.service.served import Served
@@ -72,7 +73,7 @@ class Lists:
         owned = [served.owned(person) for person in people]
         cold = np.array([not len(items) for items in owned])
         try:
-            scores = score_people(served.scorer, served.train, histories, people).float().cpu()
+            scores = score_people(served.scorer, histories, people).float().cpu()
         except (
             LtocfError
         ) as refusal:  # of a model that knows no newcomers; the others can be served
@@ -134,7 +135,7 @@ def reasons(
 ) -> Answer:
     """A score as the sum of the own part, the largest contributions of the history and the rest."""
     user = None if row == NOBODY else row
-    terms = explain_score(served.recommender.model, served.scorer, item, history, user)
+    terms = explain_score(served.scorer, item, history, user)
     largest = np.argsort(-np.abs(terms.of_history), kind="stable")[:most]
     shown = largest[np.argsort(-terms.of_history[largest], kind="stable")]
     because = [

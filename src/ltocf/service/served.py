@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.errors import ConfigError
-from ltocf.models.base import Scorer
-from ltocf.recommend.joined import NOBODY, Person, clock, joined_histories
+from ltocf.models.scorer import NOBODY, Scorer
+from ltocf.recommend.joined import Person, clock, joined_histories
 from ltocf.recommend.recommender import Recommender
+from ltocf.runs.records import EpochRecord
 from ltocf.runs.run import Run
-from ltocf.runs.training import EpochRecord
 from ltocf.service.events import Event
 from ltocf.service.problems import Unknown
 

@@ -8,7 +8,7 @@ import polars as pl
 from fastapi import APIRouter, Request, Response
 
 from ltocf.data.interactions import shorten_id
-from ltocf.recommend.joined import NOBODY
+from ltocf.models.scorer import NOBODY
 from ltocf.service.problems import Unknown
 from ltocf.service.routes.common import (
     NOT_FOUND,
