@@ -20,6 +20,7 @@ from ltocf.cli.models import models
 from ltocf.cli.options import with_threads
 from ltocf.cli.prepare import prepare
 from ltocf.cli.recommend import recommend
+from ltocf.cli.reproduce import reproduce
 from ltocf.cli.response import response
 from ltocf.cli.rollback import rollback
 from ltocf.cli.serve import serve
@@ -53,6 +54,7 @@ COMMANDS = (
     rollback,
     export,
     tune,
+    reproduce,
 )
 COMPUTE = (demo, train, evaluate, recommend, similar, update, export, tune)
 for command in COMMANDS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
@@ -15,6 +17,7 @@ from ltocf.models.layers import dropout
 class GCMCConfig(EmbeddingConfig, frozen=True):
     dropout: float = Field(0.1, ge=0, lt=1)
     slope: float = Field(0.2, ge=0, le=1)  # of the leaky ReLU below zero
+    normalisation: Literal["mean", "symmetric"] = "mean"  # 1 / |N_i| or 1 / sqrt(|N_i| |N_j|)
 
 
 class GCMC(EmbeddingModel):
@@ -34,7 +37,8 @@ class GCMC(EmbeddingModel):
         self.dense = nn.Linear(config.dim, config.dim)
 
     def embeddings(self) -> Tensor:
-        near = neighbour_mean(self.graph, self.weight)
+        symmetric = self.config.normalisation == "symmetric"
+        near = (self.graph @ self.weight) if symmetric else neighbour_mean(self.graph, self.weight)
         hidden = F.leaky_relu(self.convolve(near), self.config.slope)
         return dropout(
             self.dense(hidden), self.config.dropout, self.noise if self.training else None

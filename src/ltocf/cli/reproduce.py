@@ -1,0 +1,112 @@
+"""ltocf reproduce"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ltocf.cli.output import Json, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from ltocf.studies.runner import Watch
+
+
+class BudgetName(StrEnum):
+    quick = "quick"
+    full = "full"
+
+
+def reproduce(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY]... [KEY=VALUE]...",
+            help="Studies by name, or 'all'; settings such as epochs=4 go to every training. "
+            "Without a study, they are listed with what each takes.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str,
+        typer.Option(help="gowalla, yelp2018, amazon-book, town or a data set's directory."),
+    ] = "town",
+    budget: Annotated[
+        BudgetName | None,
+        typer.Option(
+            help="quick shows in minutes that every study runs; full gives figures that mean "
+            "something. Default: quick on the town, full elsewhere.",
+            show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="For every setting. Default: as each study needs.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Default: runs/paper-DATA."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Repeat the LT-OCF paper's studies: train, draw and report. Run it again to continue."""
+    from ltocf.studies.estimates import duration
+    from ltocf.studies.reproduce import chosen, listing, plan_for
+    from ltocf.studies.reproduce import reproduce as run
+
+    names = [word for word in arguments or [] if "=" not in word]
+    overrides = [word for word in arguments or [] if "=" in word]
+    studies = chosen(names)
+    plan = plan_for(data, budget.value if budget else None, seeds, overrides)
+    if not studies:
+        listed = listing(plan)
+        if as_json:
+            print_json([asdict(study) for study in listed])
+            return
+        rows = [[s.name, s.paper, s.shows, str(s.trainings), duration(s.seconds)] for s in listed]
+        title = f"studies on {plan.dataset.name}, {plan.budget} budget, on two cores"
+        print_table(title, ["study", "in the paper", "shows", "trainings", "about"], rows)
+        print("Trainings that studies share are done once. Start with: ltocf reproduce all")
+        return
+    output = output or Path("runs") / f"paper-{plan.dataset.name}"
+    try:
+        with _progress() as watch:
+            report = run(studies, plan, output, watch)
+    except KeyboardInterrupt:
+        say("\nstopped; what is trained is kept. The same command continues.")
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json({"report": str(report), "studies": [study.name for study in studies]})
+    else:
+        print(f"report in {report}")
+
+
+@contextmanager
+def _progress() -> Iterator[Watch]:
+    """A bar over all studies on a terminal; a line a step elsewhere."""
+    from ltocf.studies.estimates import duration
+
+    if not sys.stderr.isatty():
+        yield lambda doing, share, left: say(f"{share:4.0%}  {duration(left)} left  {doing}")
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    with Progress(
+        TextColumn("{task.percentage:3.0f} %"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[left]} left  {task.description}"),
+        console=Console(stderr=True),
+    ) as bar:
+        task = bar.add_task("starting", total=1.0, left="?")
+        yield lambda doing, share, left: bar.update(
+            task, completed=share, description=doing, left=duration(left)
+        )

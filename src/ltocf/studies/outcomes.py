@@ -1,0 +1,82 @@
+"""What came out of a study's trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ltocf.models.base import Model
+from ltocf.ranking.metrics import Metrics
+from ltocf.runs.run import Run
+from ltocf.runs.training import EpochRecord
+from ltocf.studies.plan import Plan, Setting
+
+METRICS = {"recall@20": "Recall@20", "ndcg@20": "NDCG@20"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished training."""
+
+    setting: Setting
+    name: str  # of its run directory and of its config among the report's files
+    path: Path
+
+    @cached_property
+    def history(self) -> list[EpochRecord]:
+        return Run.open(self.path).history()
+
+    @cached_property
+    def test(self) -> Metrics:
+        return Run.open(self.path).metrics()
+
+    @property
+    def seed(self) -> int:
+        return self.setting.config.seed
+
+    @property
+    def best(self) -> EpochRecord | None:
+        """The epoch whose weights were kept; none where the last one was kept unseen."""
+        evaluated = [record for record in self.history if record.metrics]
+        return max(evaluated, key=lambda r: r.metrics["recall@20"], default=None)
+
+    @property
+    def seconds(self) -> float:
+        return sum(record.seconds for record in self.history)
+
+    def model(self) -> Model:
+        return Run.open(self.path).load()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came out of a study: its trainings by label, and what it measured besides."""
+
+    plan: Plan
+    outcomes: Sequence[Outcome]
+    measured: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> list[str]:
+        return list(dict.fromkeys(outcome.setting.label for outcome in self.outcomes))
+
+    def of(self, label: str) -> list[Outcome]:
+        """One outcome a seed."""
+        return [outcome for outcome in self.outcomes if outcome.setting.label == label]
+
+    def test(self, label: str, metric: str = "recall@20") -> list[float]:
+        return [outcome.test[metric] for outcome in self.of(label)]
+
+    def valid(self, label: str, metric: str = "recall@20") -> list[float]:
+        best = [outcome.best for outcome in self.of(label)]
+        return [record.metrics[metric] for record in best if record is not None]
+
+
+def mean_spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and sample standard deviation; one value has no spread, written as 0."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

@@ -1,0 +1,139 @@
+"""Figure 10: accuracy against training time and against inference time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+from ltocf.config import LossConfig
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import build_model
+from ltocf.models.base import Model
+from ltocf.studies.figures import Chart, Series
+from ltocf.studies.outcomes import Found, Outcome
+from ltocf.studies.plan import Plan, Setting
+from ltocf.studies.report import Page
+from ltocf.studies.solvers import seconds_chart
+from ltocf.studies.study import Study
+from ltocf.threads import threads_for
+
+SOLVERS = {"euler": "Euler", "rk4": "RK4", "dormand_prince": "Dormand-Prince"}
+LIGHTGCN = "LightGCN, 3 layers"
+BATCH = 2048  # the paper's
+OURS, THEIRS = "ours", "torchdiffeq"
+
+
+def settings(plan: Plan) -> list[Setting]:
+    return [
+        Setting(LIGHTGCN, plan.config("lightgcn", "layers=3")),
+        *(
+            Setting(f"LT-OCF, {label}", plan.config("ltocf", f"solver={solver}"))
+            for solver, label in SOLVERS.items()
+        ),
+    ]
+
+
+def measure(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Median seconds of a training step and of an inference, ours and the reference in turns."""
+    seconds: dict[str, Any] = {}
+    graph: BipartiteGraph | None = None
+    for outcome in outcomes:
+        model = outcome.model()
+        graph = graph or model.graph
+        paths: dict[str, Model] = {OURS: model}
+        if outcome.setting.config.model_name == "ltocf":
+            options = outcome.setting.config.model_options | {"propagation": "reference"}
+            paths[THEIRS] = build_model(graph, "ltocf", options)
+            paths[THEIRS].load_state_dict(model.state_dict())
+        repeats = 3 if plan.quick else 5
+        with threads_for(sum(parameter.numel() for parameter in model.parameters())):
+            steps = _interleaved({k: _step_of(m) for k, m in paths.items()}, repeats)
+            answers = _interleaved({k: m.scorer for k, m in paths.items()}, repeats)
+        seconds[outcome.setting.label] = {"step": steps, "inference": answers}
+    return seconds
+
+
+def _step_of(model: Model) -> Callable[[], object]:
+    """One training step of the paper's: a batch of 2,048 with one negative, and its gradients."""
+    loss = LossConfig(negatives=1, hardest=False, l2=1e-4)
+    batches = model.batches(loss, batch_size=BATCH, scheme="interactions", seed=0, epoch=1)
+    batch = next(iter(batches))
+
+    def step() -> None:
+        model.zero_grad()
+        model.loss(batch, loss).backward()  # type: ignore[no-untyped-call]
+
+    return step
+
+
+def _interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median seconds of each, taken in turns so that a busy moment falls on all of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()  # the first one compiles
+    for _ in range(repeats):
+        for name, call in calls.items():
+            started = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - started)
+    return {name: median(values) for name, values in seconds.items()}
+
+
+def present(found: Found, page: Page) -> None:
+    page.trainings(found)
+    page.say(
+        f"Seconds of a training step (batch {BATCH:,}, one negative, forward and backward) and of "
+        "computing all final embeddings, by our path and by torchdiffeq on the embeddings over the "
+        "same sparse product."
+    )
+    rows = []
+    for label, values in found.measured.items():
+        cells = []
+        for what in ("step", "inference"):
+            ours, theirs = values[what][OURS], values[what].get(THEIRS)
+            ratio = f"{theirs / ours:.1f}" if theirs else ""
+            cells += [f"{ours:.4f}", f"{theirs:.4f}" if theirs else "", ratio]
+        rows.append([label, *cells])
+    heads = [
+        f"{what}{side}"
+        for what in ("step", "inference")
+        for side in (", s", " torchdiffeq, s", " ratio")
+    ]
+    page.table(["model", *heads], rows)
+    page.figures(seconds_chart(found), _inference(found), _steps(found))
+
+
+def _inference(found: Found) -> Chart:
+    series = []
+    for path, mark in ((OURS, "ours"), (THEIRS, "torchdiffeq")):
+        for label, values in found.measured.items():
+            if path in values["inference"]:
+                x = [1000 * values["inference"][path]]
+                series.append(Series(f"{label}, {mark}", x, [found.test(label)]))
+    return Chart(
+        "inference", "Accuracy against inference time", "all final embeddings (ms)",
+        "test Recall@20", series, "scatter", log_x=True,
+    )  # fmt: skip
+
+
+def _steps(found: Found) -> Chart:
+    labels = list(found.measured)
+    series = []
+    for path, mark in ((OURS, "on the spectrum, ours"), (THEIRS, "torchdiffeq on the embeddings")):
+        rows = [row for row, label in enumerate(labels) if path in found.measured[label]["step"]]
+        values = [1000 * found.measured[labels[row]]["step"][path] for row in rows]
+        series.append(Series(mark, rows, [values]))
+    return Chart("step", "One training step", "ms", "", series, "dots", ticks=labels, log_x=True)
+
+
+STUDY = Study(
+    name="runtime",
+    paper="Figure 10",
+    shows="Recall against training time and against inference time",
+    settings=settings,
+    present=present,
+    measure=measure,
+    extra_seconds=lambda plan: len(plan.dataset.split.train) / 1e6 * 300,
+)

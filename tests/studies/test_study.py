@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ltocf.config import make_config
+from ltocf.data.dataset import Dataset
+from ltocf.data.sources.town import make_town
+from ltocf.studies.estimates import duration, seconds_of, training_seconds
+from ltocf.studies.outcomes import mean_spread
+from ltocf.studies.plan import Plan, Setting
+from ltocf.studies.reproduce import STUDIES
+
+
+@pytest.fixture
+def plan(hamlet: Dataset) -> Plan:
+    return Plan(hamlet)
+
+
+def test_a_digest_tells_trainings_apart_and_not_their_labels_or_the_name_of_the_data(plan):
+    setting = Setting("one", plan.config())
+    same = Setting("other", plan.config().model_copy(update={"dataset": "elsewhere"}))
+    assert same.digest("data") == setting.digest("data")
+    others = [
+        Setting("one", plan.config(seed=1)).digest("data"),
+        Setting("one", plan.config("ltocf", "end_time=5.0")).digest("data"),
+        Setting("one", plan.config(), init=setting).digest("data"),
+        setting.digest("other data"),
+    ]
+    assert len({setting.digest("data"), *others}) == 5
+
+
+def test_a_fingerprint_depends_on_every_part_of_the_split(hamlet):
+    other = make_town(people=120, places=90, seed=2).dataset
+    mixed = replace(hamlet, split=replace(hamlet.split, test=other.split.test))
+    assert len({Plan(data).fingerprint for data in (hamlet, other, mixed)}) == 3
+
+
+def test_what_studies_share_is_trained_once(plan):
+    digests = {
+        name: {setting.digest(plan.fingerprint) for setting in study.settings(plan)}
+        for name, study in STUDIES.items()
+    }
+    base = Setting("", plan.config()).digest(plan.fingerprint)  # RK4, K = 4, T = 3, learned times
+    for name in ("curves", "solvers", "connections", "T", "K", "times", "runtime", "recipes"):
+        assert base in digests[name], name
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_labels_are_one_a_setting_but_for_seeds(plan, name):
+    settings = STUDIES[name].settings(replace(plan, seeds=1))
+    assert len({setting.label for setting in settings}) == len(settings)
+
+
+def test_a_plan_takes_the_seeds_and_settings_it_is_given(hamlet):
+    plan = Plan(hamlet, seeds=4, overrides=("epochs=7",))
+    settings = STUDIES["times"].settings(plan)
+    assert len(settings) == 8
+    assert {setting.config.train.epochs for setting in settings} == {7}
+    assert {setting.config.seed for setting in settings} == {0, 1, 2, 3}
+
+
+def test_validation_is_the_latest_pairs_where_there_is_an_order(hamlet):
+    split = hamlet.split
+    unordered = replace(hamlet, split=replace(split, train=replace(split.train, timestamps=None)))
+    assert Plan(hamlet).config().train.validation_cut == "latest"
+    assert Plan(unordered).config().train.validation_cut == "random"
+
+
+def test_the_full_budget_takes_the_configs_of_the_data_set(hamlet):
+    yelp = replace(hamlet, name="yelp2018")
+    assert Plan(yelp, "yelp2018", "full").row("multvae").train.epochs == 8  # Gowalla: 14
+
+
+def test_a_spread_needs_two_values():
+    assert mean_spread([3.0]) == (3.0, 0.0)
+    assert mean_spread([1.0, 3.0]) == pytest.approx((2.0, 2**0.5))
+
+
+def test_estimates_grow_with_epochs_and_pairs_and_count_a_shared_training_once(plan):
+    short, long = (make_config({}, [f"epochs={n}"]) for n in (3, 30))
+    assert training_seconds(short, 10**6) < training_seconds(long, 10**6)
+    assert training_seconds(short, 10**5) < training_seconds(short, 10**6)
+    mf = Setting("a", plan.row("mf"))
+    both = [mf, Setting("b", plan.row("mf")), Setting("c", plan.row("gcmc"), init=mf)]
+    assert seconds_of(both, plan) == pytest.approx(
+        seconds_of([mf], plan) + seconds_of([Setting("c", plan.row("gcmc"))], plan)
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(42.4, "42 s"), (600, "10 min"), (9000, "2.5 h"), (0, "0 s")]
+)
+def test_a_duration_is_said_in_its_own_unit(seconds, text):
+    assert duration(seconds) == text
