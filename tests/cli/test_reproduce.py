@@ -25,5 +25,8 @@ def test_a_study_of_a_prepared_data_set_ends_with_its_report(ltocf, hamlet, tmp_
     code, out, err = ltocf(*arguments)
     assert code == 0, err
     assert json.loads(out) == {"report": str(tmp_path / "out/report.md"), "studies": ["times"]}
-    assert "100%" in err  # progress over the whole
-    assert "with epochs=1 dim=4 for every training" in (tmp_path / "out/report.md").read_text()
+    assert "studies 100/100" in err  # progress over the whole
+    assert (
+        "with epochs=1 dim=4 for every training that has it"
+        in (tmp_path / "out/report.md").read_text()
+    )

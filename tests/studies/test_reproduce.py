@@ -30,8 +30,6 @@ def plan(hamlet) -> Plan:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_writes_its_page_with_pictures_data_and_configs(plan, shared, name):
-    # Mult-VAE has no dim.
-    plan = replace(plan, overrides=("epochs=2",)) if name == "table" else plan
     report = reproduce(chosen([name]), plan, shared)
     page = report.read_text().partition(f"## {name}: ")[2].partition("\n## ")[0]
     pictures = re.findall(r"\]\(([^)]*\.svg)\)", page)
@@ -64,7 +62,7 @@ def test_interrupted_and_continued_is_the_same_byte_for_byte(plan, tmp_path, mon
 def _interrupting(calls):
     left = count(calls, -1)
 
-    def watch(doing, share, seconds_left):
+    def watch(stage, done, total, note):
         if next(left) <= 1:
             raise KeyboardInterrupt
 
@@ -82,9 +80,11 @@ def test_a_second_study_trains_only_what_is_new(plan, tmp_path):
     reproduce(chosen(["times"]), plan, tmp_path)
     before = {path.name for path in (tmp_path / "runs").iterdir()}
     shares = []
-    reproduce(chosen(["times"]), plan, tmp_path, lambda doing, share, left: shares.append(share))
+    reproduce(
+        chosen(["times"]), plan, tmp_path, lambda stage, done, total, note: shares.append(done)
+    )
     assert {path.name for path in (tmp_path / "runs").iterdir()} == before
-    assert set(shares) <= {1.0}
+    assert set(shares) <= {100.0}
     reproduce(chosen(["curves"]), plan, tmp_path)
     new = {path.name for path in (tmp_path / "runs").iterdir()} - before
     assert len(new) == 1 and all(name.startswith("lightgcn") for name in new)
@@ -95,9 +95,9 @@ def test_a_second_study_trains_only_what_is_new(plan, tmp_path):
 def test_progress_goes_from_nothing_to_all(plan, tmp_path):
     seen, plan = [], replace(plan, seeds=1)
     reproduce(chosen(["times"]), plan, tmp_path, lambda *told: seen.append(told))
-    shares = [share for _, share, _ in seen]
-    assert shares == sorted(shares) and 0 < shares[0] < 0.5 and shares[-1] == pytest.approx(1)
-    assert all(left >= 0 for _, _, left in seen)
+    shares = [done for _, done, _, _ in seen]
+    assert shares == sorted(shares) and 0 < shares[0] < 50 and shares[-1] == pytest.approx(100)
+    assert all(re.search(r", \d+ (s|min) left$", note) for *_, note in seen)
 
 
 @pytest.mark.slow
@@ -118,8 +118,8 @@ def test_a_model_that_starts_from_another_says_so_in_its_config(plan, tmp_path):
     )
     reproduce([few], plan, tmp_path)
     (path,) = (tmp_path / "configs").glob("gcmc-*.toml")
-    init = re.search(r'init = "(.*)"', path.read_text())[1]
-    assert Run.open(tmp_path / init).finished
+    first = re.search(r'start_from = "(.*)"', path.read_text())[1]
+    assert Run.open(tmp_path / first).finished
 
 
 def test_a_wrong_name_lists_the_right_ones():

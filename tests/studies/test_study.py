@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ltocf.config import make_config
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.town import make_town
+from ltocf.runs.settings import make_config
 from ltocf.studies.estimates import duration, seconds_of, training_seconds
 from ltocf.studies.outcomes import mean_spread
 from ltocf.studies.plan import Plan, Setting
@@ -25,7 +25,7 @@ def test_a_digest_tells_trainings_apart_and_not_their_labels_or_the_name_of_the_
     others = [
         Setting("one", plan.config(seed=1)).digest("data"),
         Setting("one", plan.config("ltocf", "end_time=5.0")).digest("data"),
-        Setting("one", plan.config(), init=setting).digest("data"),
+        Setting("one", plan.config(), start_from=setting).digest("data"),
         setting.digest("other data"),
     ]
     assert len({setting.digest("data"), *others}) == 5
@@ -83,7 +83,7 @@ def test_estimates_grow_with_epochs_and_pairs_and_count_a_shared_training_once(p
     assert training_seconds(short, 10**6) < training_seconds(long, 10**6)
     assert training_seconds(short, 10**5) < training_seconds(short, 10**6)
     mf = Setting("a", plan.row("mf"))
-    both = [mf, Setting("b", plan.row("mf")), Setting("c", plan.row("gcmc"), init=mf)]
+    both = [mf, Setting("b", plan.row("mf")), Setting("c", plan.row("gcmc"), start_from=mf)]
     assert seconds_of(both, plan) == pytest.approx(
         seconds_of([mf], plan) + seconds_of([Setting("c", plan.row("gcmc"))], plan)
     )
@@ -94,3 +94,12 @@ def test_estimates_grow_with_epochs_and_pairs_and_count_a_shared_training_once(p
 )
 def test_a_duration_is_said_in_its_own_unit(seconds, text):
     assert duration(seconds) == text
+
+
+def test_settings_go_to_the_models_that_have_them(hamlet):
+    plan = Plan(hamlet, overrides=("dim=4", "solver=euler", "epochs=1"))
+    assert plan.config().model_options["solver"] == "euler"
+    assert plan.config("lightgcn").model_options == {"dim": 4, "start": "spectral"}
+    assert plan.row("mf").model_options["dim"] == 4
+    assert "dim" not in plan.row("multvae").model_options
+    assert plan.row("multvae").train.epochs == 1

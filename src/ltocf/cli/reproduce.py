@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table, say
-
-if TYPE_CHECKING:
-    from ltocf.studies.runner import Watch
+from ltocf.cli.output import Json, print_json, print_table, say, show_progress
 
 
 class BudgetName(StrEnum):
@@ -78,8 +72,8 @@ def reproduce(
         return
     output = output or Path("runs") / f"paper-{plan.dataset.name}"
     try:
-        with _progress() as watch:
-            report = run(studies, plan, output, watch)
+        with show_progress() as progress:
+            report = run(studies, plan, output, progress)
     except KeyboardInterrupt:
         say("\nstopped; what is trained is kept. The same command continues.")
         raise typer.Exit(130) from None
@@ -87,26 +81,3 @@ def reproduce(
         print_json({"report": str(report), "studies": [study.name for study in studies]})
     else:
         print(f"report in {report}")
-
-
-@contextmanager
-def _progress() -> Iterator[Watch]:
-    """A bar over all studies on a terminal; a line a step elsewhere."""
-    from ltocf.studies.estimates import duration
-
-    if not sys.stderr.isatty():
-        yield lambda doing, share, left: say(f"{share:4.0%}  {duration(left)} left  {doing}")
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    with Progress(
-        TextColumn("{task.percentage:3.0f} %"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[left]} left  {task.description}"),
-        console=Console(stderr=True),
-    ) as bar:
-        task = bar.add_task("starting", total=1.0, left="?")
-        yield lambda doing, share, left: bar.update(
-            task, completed=share, description=doing, left=duration(left)
-        )

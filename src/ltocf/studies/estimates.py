@@ -40,8 +40,8 @@ def seconds_of(settings: list[Setting], plan: Plan) -> float:
 
     def count(setting: Setting) -> None:
         distinct[setting.digest(plan.fingerprint)] = training_seconds(setting.config, n_pairs)
-        if setting.init:
-            count(setting.init)
+        if setting.start_from:
+            count(setting.start_from)
 
     for setting in settings:
         count(setting)

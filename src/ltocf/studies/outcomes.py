@@ -12,8 +12,8 @@ import numpy as np
 
 from ltocf.models.base import Model
 from ltocf.ranking.metrics import Metrics
+from ltocf.runs.records import EpochRecord
 from ltocf.runs.run import Run
-from ltocf.runs.training import EpochRecord
 from ltocf.studies.plan import Plan, Setting
 
 METRICS = {"recall@20": "Recall@20", "ndcg@20": "NDCG@20"}
@@ -29,11 +29,15 @@ class Outcome:
 
     @cached_property
     def history(self) -> list[EpochRecord]:
-        return Run.open(self.path).history()
+        return self._run.history()
 
     @cached_property
     def test(self) -> Metrics:
-        return Run.open(self.path).metrics()
+        return self._run.metrics()
+
+    @cached_property
+    def _run(self) -> Run:
+        return Run.open(self.path)
 
     @property
     def seed(self) -> int:
@@ -50,7 +54,7 @@ class Outcome:
         return sum(record.seconds for record in self.history)
 
     def model(self) -> Model:
-        return Run.open(self.path).load()
+        return self._run.load()
 
 
 @dataclass(frozen=True)

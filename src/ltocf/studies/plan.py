@@ -11,14 +11,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from ltocf.config import RunConfig, make_config, read_config
+from ltocf.config import BPR, RunConfig, TrainConfig
 from ltocf.data.dataset import Dataset
+from ltocf.models import MODELS
+from ltocf.runs.settings import make_config, means_something, read_config
 
 Budget = Literal["quick", "full"]
 # The quick budget shows that every path works, in seconds; its figures mean little.
 QUICK = (
     "dim=16", "epochs=3", "batch_size=1024", "negatives=8", "learning_rate=0.03", "l2=0.001",
 )  # fmt: skip
+QUICK_ROW = ("dim=16", "hidden=64", "latent=16", "epochs=2", "negatives=8")
 # The paper's best settings, trained by our recipe for half as long as a row of the table.
 FULL = ("epochs=12",)
 
@@ -29,12 +32,12 @@ class Setting:
 
     label: str
     config: RunConfig
-    init: Setting | None = None  # a training whose vectors this one starts from
+    start_from: Setting | None = None  # whose vectors this training starts from
 
     def digest(self, fingerprint: str) -> str:
         """Tells trainings apart: the same digest is the same model, to the last bit."""
-        values = self.config.model_dump(exclude={"dataset", "init", "versions"})
-        first = self.init.digest(fingerprint) if self.init else ""
+        values = self.config.model_dump(exclude={"dataset", "start_from", "versions"})
+        first = self.start_from.digest(fingerprint) if self.start_from else ""
         text = json.dumps([values, fingerprint, first], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
@@ -47,7 +50,7 @@ class Plan:
     data: str = "town"  # the data set as the command line calls it
     budget: Budget = "quick"
     seeds: int | None = None  # for every setting; each study knows how many it needs
-    overrides: tuple[str, ...] = ()  # key=value for every training
+    overrides: tuple[str, ...] = ()  # key=value for every training that has the key
 
     @property
     def quick(self) -> bool:
@@ -77,19 +80,28 @@ class Plan:
         values = config.model_dump(exclude_none=True)
         if model != "ltocf":
             values["model"], paper = {"name": model, **start}, []
-        return make_config(values, [*paper, *changes, *self.overrides])
+        own = [change for change in self.overrides if model == "ltocf" or _takes(model, change)]
+        return make_config(values, [*paper, *changes, *own])
 
     def row(self, name: str) -> RunConfig:
         """The row of the paper's table called `name`, trained as its config says."""
-        quick = ["dim=16", "epochs=2", "negatives=8"] if self.quick else []
-        if name == "multvae" and self.quick:
-            quick = ["hidden=64", "latent=16", "epochs=2"]
-        return self._recipe(name, quick, 0).model_copy(update={"init": None})
+        quick = QUICK_ROW if self.quick else ()
+        return self._recipe(name, [*quick, *self.overrides], 0)
 
     def _recipe(self, name: str, changes: Sequence[str], seed: int) -> RunConfig:
         path = _config_file(self.dataset.name, name)
-        config = read_config(path, [*changes, *self.overrides, f"seed={seed}"])
-        return config.model_copy(update={"dataset": self.data})
+        model = read_config(path).model_name
+        kept = [change for change in changes if _takes(model, change)]
+        config = read_config(path, [*kept, f"seed={seed}"])
+        return config.model_copy(update={"dataset": self.data, "start_from": None})
+
+
+def _takes(model: str, change: str) -> bool:
+    """Whether a model has the setting that `key=value` changes: Mult-VAE has no dim."""
+    key = change.partition("=")[0].strip()
+    kinds = (MODELS[model].Config, TrainConfig, BPR)
+    known = any(key.rpartition(".")[2] in kind.model_fields for kind in kinds)
+    return known and means_something(key, model)
 
 
 def _config_file(dataset: str, name: str) -> Path:

@@ -86,7 +86,7 @@ def compare(name: str, ours: Sequence[float], other: str, theirs: Sequence[float
 def write_config(outcome: Outcome, folder: Path, first: str | None) -> None:
     """The training's config among the report's files; `first` is where its vectors come from."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = outcome.setting.config.model_copy(update={"init": first})
+    config = outcome.setting.config.model_copy(update={"start_from": first})
     with replacing(folder / f"{outcome.name}.toml") as temporary:
         temporary.write_text(to_toml(config), encoding="utf-8")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.errors import ConfigError, DataError
-from ltocf.models import check_settings
+from ltocf.progress import Progress, silent
 from ltocf.studies import (
     connections,
     curves,
@@ -24,7 +24,7 @@ from ltocf.studies import (
 from ltocf.studies.estimates import seconds_of
 from ltocf.studies.plan import Budget, Plan
 from ltocf.studies.report import Page, assemble
-from ltocf.studies.runner import Runner, Watch
+from ltocf.studies.runner import Runner
 from ltocf.studies.study import Study
 
 # In this order `all` runs them and the report has them.
@@ -90,7 +90,7 @@ def reproduce(
     studies: Sequence[Study],
     plan: Plan,
     output: Path,
-    watch: Watch = lambda doing, share, seconds_left: None,
+    progress: Progress = silent,
 ) -> Path:
     """Train what is missing, draw, and write OUTPUT/report.md; everything is checked before."""
     settings = []
@@ -98,9 +98,7 @@ def reproduce(
         if lack := study.lacks(plan.dataset):
             raise DataError(f"study {study.name!r} needs {lack} (data set {plan.dataset.name!r})")
         settings += study.settings(plan)
-    for setting in settings:
-        check_settings(setting.config.model_name, setting.config.model_options)
-    runner = Runner(output, plan, watch)
+    runner = Runner(output, plan, progress)
     runner.expect(settings)
     report = output / "report.md"
     for study in studies:
@@ -120,7 +118,9 @@ def _about(plan: Plan) -> str:
     size = (
         f"{counts['users']:,} users, {counts['items']:,} items, {counts['train']:,} training pairs"
     )
-    extra = f" with {' '.join(plan.overrides)} for every training" if plan.overrides else ""
+    extra = (
+        f" with {' '.join(plan.overrides)} for every training that has it" if plan.overrides else ""
+    )
     caution = " The quick budget shows that every study runs; its figures mean little." * plan.quick
     return (
         f"{plan.dataset.name}: {size}. Budget: {plan.budget}{extra}.{caution}\n\n"

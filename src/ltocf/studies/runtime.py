@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
-from ltocf.config import LossConfig
+from ltocf.config import BPR
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.base import Model
@@ -57,8 +57,8 @@ def measure(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def _step_of(model: Model) -> Callable[[], object]:
     """One training step of the paper's: a batch of 2,048 with one negative, and its gradients."""
-    loss = LossConfig(negatives=1, hardest=False, l2=1e-4)
-    batches = model.batches(loss, batch_size=BATCH, scheme="interactions", seed=0, epoch=1)
+    loss = BPR(negatives=1, sampling="uniform", l2=1e-4)
+    batches = model.batches(loss, batch_size=BATCH, draw_by="pairs", seed=0, epoch=1)
     batch = next(iter(batches))
 
     def step() -> None:
