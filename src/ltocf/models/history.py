@@ -20,6 +20,7 @@ from ltocf.models.base import Model, ModelConfig
 from ltocf.models.scorer import NOBODY, Scorer, Terms
 
 SINGLES = 256  # histories of one item that are scored at a time
+CACHE_LINE = 64  # bytes
 EXACT = 1e-4  # of the largest score: how far float32 may be from an exact split
 
 
@@ -60,7 +61,7 @@ class HistoryModel(Model):
         return self.fitted
 
     def restore_(self, state: Mapping[str, Tensor]) -> None:
-        self.fitted = dict(state)
+        self.fitted = {name: _aligned(value) for name, value in state.items()}
 
     def scorer(self) -> Scorer:
         return HistoryScorer(self, self.history_weights)
@@ -129,6 +130,12 @@ class HistoryScorer(Scorer):
                 "reasons; use ltocf, lightgcn or a linear filter such as gfcf"
             )
         return Terms(float(nothing @ readout), terms * factor)
+
+
+def _aligned(value: Tensor) -> Tensor:
+    """The tensor where torch would have put it: a product of arrays that begin within a cache line,
+    as those of a mapped file may, can round otherwise."""
+    return value if value.data_ptr() % CACHE_LINE == 0 else value.clone()
 
 
 def _unit_rows(train: Interactions) -> csr_array:
