@@ -212,6 +212,8 @@ def _scan(
         has_header=own_names,
         skip_rows=int(header and extra),
         truncate_ragged_lines=extra,
+        missing_columns="insert" if extra else None,
+        extra_columns="ignore" if extra else None,
         null_values=MISSING,
         glob=False,
     )

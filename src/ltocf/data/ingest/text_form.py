@@ -24,6 +24,7 @@ SEPARATORS = ("::", ",", "\t", ";", "|")
 SPELLED = {r"\t": "\t", "tab": "\t", "space": " "}
 STAND_IN = "\x1f"  # the ASCII unit separator, for a separator of several characters
 CHUNK = 1 << 20
+CONTROL = bytes(set(range(32)) - set(b"\t\r\n"))
 BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 NUMBER_OR_DATE = re.compile(r"\s*(-?\d+([.,]\d+)?(e[+-]?\d+)?|\d{1,4}[-./]\d\d?[-./]\d{1,4}.*)\s*")
 
@@ -112,13 +113,16 @@ def find_encoding(path: Path) -> str:
 
 
 def _utf16_or_refuse(path: Path, start: bytes) -> str:
-    """Western text in UTF-16 has a zero in every other byte."""
-    zeros_first, zeros_second = start[0::2].count(0), start[1::2].count(0)
-    if max(zeros_first, zeros_second) < 0.4 * len(start) / 2 or min(zeros_first, zeros_second):
-        raise DataError(
-            f"{path}: is neither text nor Parquet; give a log as CSV, TSV, Parquet or a zip of them"
-        )
-    return "utf-16-be" if zeros_first else "utf-16-le"
+    """Text of separators and digits in UTF-16 has letters in one half of its bytes, and in the
+    other one many zeros."""
+    halves = {"utf-16-le": (start[0::2], start[1::2]), "utf-16-be": (start[1::2], start[0::2])}
+    for encoding, (letters, high) in halves.items():
+        written = letters.translate(None, delete=CONTROL)
+        if high.count(0) > 0.2 * len(high) and len(written) > 0.95 * len(letters):
+            return encoding
+    raise DataError(
+        f"{path}: is neither text nor Parquet; give a log as CSV, TSV, Parquet or a zip of them"
+    )
 
 
 def _has_windows_characters(path: Path) -> bool:
