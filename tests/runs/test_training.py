@@ -9,6 +9,7 @@ from ltocf.data.splits import hold_out_validation
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
+from ltocf.recommend.recommender import Recommender
 from ltocf.runs.records import TrainState
 from ltocf.runs.training import training_device
 
@@ -135,3 +136,21 @@ def test_a_gpu_is_used_where_there_is_one_and_the_model_can(split, monkeypatch):
     assert training_device(ltocf, "auto") == "cuda"
     assert training_device(popularity, "auto") == "cpu"
     assert training_device(ltocf, "cpu") == "cpu"
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_a_sparse_log_trains_with_or_without_something_to_choose_the_epoch_by(
+    ltocf, tmp_path, each
+):
+    rows = [f"u{user},i{(user * 7 + item * 3) % 20}" for user in range(100) for item in range(each)]
+    (tmp_path / "log.csv").write_text("user,item\n" + "\n".join(rows) + "\n")
+    split = "none" if each == 1 else "ratio"
+    code, _, err = ltocf("prepare", tmp_path / "log.csv", "-o", tmp_path / "data", "--split", split)
+    assert code == 0, err
+    if split == "none":
+        recommender = Recommender("ltocf", protocol="validation", epochs=2, dim=4)
+        assert recommender.fit(tmp_path / "data").recommend("u3", 2).height == 2
+        return
+    code, out, err = ltocf("train", tmp_path / "data", "-o", tmp_path / "run", "epochs=2", "dim=4")
+    assert code == 0, err
+    assert "Recall@20" in out

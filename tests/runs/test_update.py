@@ -8,12 +8,14 @@ import pytest
 import torch
 from tests.models.toys import used_by
 
-from ltocf.data.interactions import Interactions
+from ltocf.data.ingest.growth import Added, enlarge
+from ltocf.data.ingest.prepare import Recipe, prepare
+from ltocf.data.interactions import IdMap, Interactions
 from ltocf.errors import CheckpointError, DataError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
-from ltocf.runs.update import Added, enlarge, grow, update_run
+from ltocf.runs.update import grow, update_run
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]
 LOG = pl.DataFrame(PAIRS, schema=["user", "item"], orient="row")
@@ -99,7 +101,11 @@ def test_integer_ids_meet_text_ids(tmp_path):
     log = pl.DataFrame({"user": [1, 1, 2], "item": [10, 20, 10]})
     Recommender("popularity").fit(log).save(tmp_path / "run")
     news = pl.DataFrame({"user": ["2", "guest"], "item": ["20", "10"]})
-    updated, added = update_run(Run.open(tmp_path / "run"), news)
+    with pytest.raises(
+        DataError, match=r"user id 'guest' is no whole number, as the 2 .*--text-ids"
+    ):
+        update_run(Run.open(tmp_path / "run"), news)
+    updated, added = update_run(Run.open(tmp_path / "run"), news, text_ids=True)
     assert added == Added(interactions=2, repeated=0, users=1, items=0)
     assert updated.dataset.split.train.user_ids.ids.to_list() == ["1", "2", "guest"]
     assert Recommender.load(tmp_path / "run").recommend(1, 1, keep_seen=True).height == 1
@@ -180,3 +186,74 @@ def test_the_command_line_updates(ltocf, run, tmp_path):
     assert err == "error: the log adds nothing: the run already has all of its 9 interactions\n"
     assert ltocf("update", output, tmp_path / "none.csv")[0] == 2
     assert ltocf("update", tmp_path / "no run", tmp_path / "news.csv")[0] == 2
+
+
+STARS = "film;viewer;stars;plays\n" + "".join(
+    f"{film};{viewer};{5 if (film + viewer) % 3 else 1};{1 + film}\n"
+    for film in range(6)
+    for viewer in range(8)
+    if film != viewer
+)
+
+
+def rated(tmp_path, **recipe):
+    (tmp_path / "stars.csv").write_text(STARS)
+    columns = {"user": "viewer", "item": "film", "separator": ";", "split": "none"}
+    prepare(tmp_path / "stars.csv", tmp_path / "data", Recipe(**(columns | recipe)))
+    Recommender("popularity").fit(tmp_path / "data").save(tmp_path / "run")
+    return Run.open(tmp_path / "run")
+
+
+def test_an_update_remembers_threshold_columns_and_separator(tmp_path):
+    run = rated(tmp_path, rating="stars", threshold=4)
+    news = "viewer;film;stars\n0;6;5\n0;7;1\n1;6;4\n1;3;1\n0;0;2\n"
+    (tmp_path / "news.csv").write_text(news)
+    updated, added = update_run(run, tmp_path / "news.csv", tmp_path / "bigger")
+    assert added == Added(interactions=2, repeated=0, users=0, items=1)
+    before, after = (
+        set(zip(unliked.users.tolist(), unliked.items.tolist(), strict=True))
+        for unliked in (run.dataset.split.unliked, updated.dataset.split.unliked)
+    )
+    assert after == before | {(0, 0)}, "a like, as (1, 3), is not taken back by a later rating"
+    assert 7 not in updated.dataset.split.train.item_ids.ids, "nobody likes it"
+    found = Recommender.load(updated.path).recommend(1, 7)["item"].to_list()
+    assert found == [1], "all others were met, liked or not"
+
+
+def test_a_log_of_likes_alone_must_be_said_to_be_one(tmp_path):
+    run = rated(tmp_path, rating="stars", threshold=4)
+    (tmp_path / "news.csv").write_text("viewer;film\n0;6\n")
+    with pytest.raises(DataError, match="cannot guess the rating column"):
+        update_run(run, tmp_path / "news.csv", tmp_path / "bigger")
+    _, added = update_run(run, tmp_path / "news.csv", tmp_path / "bigger", every_row_liked=True)
+    assert added.interactions == 1
+
+
+def test_what_is_given_wins_over_what_is_remembered(ltocf, tmp_path):
+    rated(tmp_path, rating="stars", threshold=4)
+    (tmp_path / "news.csv").write_text("viewer,what,score\n0,6,3\n")
+    arguments = ("--item", "what", "--rating", "score", "--threshold", 2, "--separator", ",")
+    code, out, err = ltocf("update", tmp_path / "run", tmp_path / "news.csv", *arguments, "--json")
+    assert code == 0, err
+    assert json.loads(out)["added"]["interactions"] == 1
+
+
+def test_weights_of_a_pair_that_comes_again_add_up(tmp_path):
+    run = rated(tmp_path, weight="plays")
+    (tmp_path / "news.csv").write_text("viewer;film;plays\n1;2;10\n1;6;4\n")
+    updated, added = update_run(run, tmp_path / "news.csv", tmp_path / "bigger")
+    assert added == Added(interactions=1, repeated=1, users=0, items=1)
+    train = updated.dataset.split.train
+    weights = dict(zip(zip(train.users, train.items, strict=True), train.weights, strict=True))
+    assert (weights[1, 2], weights[1, 6], weights[0, 2]) == (13, 4, 3)
+    (tmp_path / "bare.csv").write_text("viewer;film\n1;3\n")
+    with pytest.raises(DataError, match="weights from column 'plays', which the log does not have"):
+        update_run(run, tmp_path / "bare.csv", tmp_path / "other")
+
+
+def test_a_log_without_times_is_later_than_all_that_has_them(hamlet):
+    times = hamlet.split.train.timestamps
+    user = hamlet.split.train.user_ids.ids[0]
+    log = Interactions.build(np.array([0]), np.array([0]), IdMap([user]), IdMap(["fresh"]))
+    train = enlarge(hamlet, log)[0].split.train
+    assert train.timestamps.max() == max(times.max(), hamlet.split.seen.timestamps.max()) + 1

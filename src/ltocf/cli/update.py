@@ -8,13 +8,29 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.options import Column, Overwrite, RunPath
+from ltocf.cli.options import (
+    Column,
+    Encoding,
+    Header,
+    Overwrite,
+    RunPath,
+    Separator,
+    SkipBad,
+    Weight,
+)
 from ltocf.cli.output import Json, print_json, show_progress
 
 
 def update(
     run: RunPath,
-    log: Annotated[Path, typer.Argument(metavar="NEW_LOG", help="CSV, TSV or Parquet.")],
+    log: Annotated[
+        str,
+        typer.Argument(
+            metavar="NEW_LOG",
+            help="In any form that 'ltocf prepare' takes. It is read as the run's own log was: "
+            "with its columns, threshold, weights and separator, unless they are named here.",
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="RUN", help="Default: the run is replaced."),
@@ -30,8 +46,24 @@ def update(
     rating: Column = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Leave out lower ratings."),
+        typer.Option(
+            help="Ratings from here on are likes. Default: as when the data set was prepared."
+        ),
     ] = None,
+    no_threshold: Annotated[
+        bool, typer.Option("--no-threshold", help="Every row is a like, whatever was before.")
+    ] = False,
+    weight: Weight = None,
+    separator: Separator = None,
+    header: Header = None,
+    encoding: Encoding = None,
+    skip_bad: SkipBad = False,
+    text_ids: Annotated[
+        bool,
+        typer.Option(
+            "--text-ids", help="Turn all ids into text if a new one is not a whole number."
+        ),
+    ] = False,
     items: Annotated[
         Path | None,
         typer.Option("--items", metavar="FILE", help="A table of items with names to display."),
@@ -59,6 +91,13 @@ def update(
             time=time,
             rating=rating,
             threshold=threshold,
+            every_row_liked=no_threshold,
+            weight=weight,
+            separator=separator,
+            header=header,
+            encoding=encoding,
+            skip_bad=skip_bad or None,
+            text_ids=text_ids,
         )
     metrics = updated.metrics()
     if as_json:

@@ -88,21 +88,15 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
     if unknown == "keep":
         user_ids = user_ids.extended(test.user_ids.ids.to_list())
         item_ids = item_ids.extended(test.item_ids.ids.to_list())
-    users = _find(test.user_ids, user_ids)[test.users]
-    items = _find(test.item_ids, item_ids)[test.items]
-    known = (users >= 0) & (items >= 0)
-    if unknown == "error" and not known.all():
-        _refuse_unknown(test, users, items)
+    if unknown == "error":
+        _refuse_unknown(test, user_ids, item_ids)
     train = replace(train, user_ids=user_ids, item_ids=item_ids)
-    kept = test.select(known)
-    test = Interactions.build(
-        users[known], items[known], user_ids, item_ids, kept.timestamps, kept.weights
-    )
-    fresh = test.select(~contains(train, test))
+    known = placed(test, user_ids, item_ids)
+    fresh = known.select(~contains(train, known))
     for name, part in (("train", train), ("test", fresh)):
         if not len(part):
             raise DataError(f"the {name} set holds no interaction that the other one leaves to it")
-    return Split(train, empty_like(train), fresh, dropped=len(known) - len(fresh))
+    return Split(train, empty_like(train), fresh, dropped=len(test) - len(fresh))
 
 
 def hold_out_validation(
@@ -111,8 +105,7 @@ def hold_out_validation(
     """Move `fraction` of each user's train pairs to validation, at random or the latest ones.
 
     Where users have too few pairs for that, some users give one. A user's or an item's only pair
-    stays in train; if that leaves nothing, and if there is a validation set already, it is a
-    DataError.
+    stays in train, so that validation may stay empty; one that is there is refused.
     """
     check_fraction("fraction", fraction)
     if len(split.valid):
@@ -121,11 +114,6 @@ def hold_out_validation(
     cut_validation(store, fraction, seed, latest=latest)
     (labels,) = store.read("part")
     held_out: Mask = labels["part"] == VALID
-    if not held_out.any():
-        raise DataError(
-            f"none of the {len(split.train):,} training interactions can be held out for "
-            "validation: users or items would have none left; train with protocol=fixed"
-        )
     return replace(split, train=split.train.select(~held_out), valid=split.train.select(held_out))
 
 
@@ -170,6 +158,16 @@ class _Renumbering:
         return Interactions.build(users, items, self.user_ids, self.item_ids, *optional)
 
 
+def placed(pairs: Interactions, user_ids: IdMap, item_ids: IdMap) -> Interactions:
+    """The pairs whose users and items are among these ids, on these ids."""
+    users = _find(pairs.user_ids, user_ids)[pairs.users]
+    items = _find(pairs.item_ids, item_ids)[pairs.items]
+    known = (users >= 0) & (items >= 0)
+    kept = pairs.select(known)
+    optional = kept.timestamps, kept.weights
+    return Interactions.build(users[known], items[known], user_ids, item_ids, *optional)
+
+
 def contains(train: Interactions, test: Interactions) -> Mask:
     """Whether train has each pair of test; they share their ids."""
     width = max(train.n_items, 1)
@@ -188,8 +186,11 @@ def _find(ids: IdMap, among: IdMap) -> NDArray[np.int32]:
     return among.find(ids.ids.to_list())
 
 
-def _refuse_unknown(test: Interactions, users: NDArray[np.int32], items: NDArray[np.int32]) -> None:
-    pairs = int(np.count_nonzero((users < 0) | (items < 0)))
+def _refuse_unknown(test: Interactions, user_ids: IdMap, item_ids: IdMap) -> None:
+    users = _find(test.user_ids, user_ids)[test.users]
+    items = _find(test.item_ids, item_ids)[test.items]
+    if not (pairs := int(np.count_nonzero((users < 0) | (items < 0)))):
+        return
     kind, row, ids = (
         ("user", test.users[users < 0][0], test.user_ids)
         if (users < 0).any()

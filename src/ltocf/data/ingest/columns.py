@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -35,15 +35,19 @@ class LogColumns:
         )
 
 
-def choose_columns(table: Table, **given: str | None) -> LogColumns:
-    """The given names (or numbers, from 1), which must exist, and for `user`, `item` and `time`
-    else a guess. `rating` is guessed only if it is given as '?'.
+def choose_columns(
+    table: Table, given: Mapping[str, str | None], usual: Mapping[str, str]
+) -> LogColumns:
+    """The given names (or numbers, from 1), which must exist; else the usual ones, if they do; and
+    for `user`, `item` and `time` else a guess. `rating` is guessed only if it is given as '?'.
     """
     chosen: dict[str, str] = {}
     for role in NAMES:
         name = given.get(role)
         if name is not None and name != "?":
             chosen[role] = _existing(table, role, name)
+        elif usual.get(role) in table.schema:
+            chosen[role] = usual[role]
         elif (role not in OPTIONAL or name == "?") and (guess := _guess(table, role)):
             chosen[role] = guess
         elif role in ("user", "item") or name == "?":
@@ -52,7 +56,8 @@ def choose_columns(table: Table, **given: str | None) -> LogColumns:
                 f"The columns are: {_listing(table)}"
                 + ("" if table.typed else "; if they are a row of data, pass --no-header")
             )
-    guessed = tuple(role for role in chosen if given.get(role) in (None, "?"))
+    known = {role for role in chosen if chosen[role] == usual.get(role)}
+    guessed = tuple(role for role in chosen if given.get(role) in (None, "?") and role not in known)
     if len(set(chosen.values())) < len(chosen):
         raise DataError(f"{table.label}: one column has two roles: {chosen}; name them apart")
     return LogColumns(**chosen, guessed=guessed)

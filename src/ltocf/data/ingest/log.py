@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -76,9 +76,16 @@ class Log:
     reasons: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(cls, source: LogSource, how: Reading | None = None, like: Log | None = None) -> Log:
+    def open(
+        cls,
+        source: LogSource,
+        how: Reading | None = None,
+        *,
+        like: Log | None = None,
+        usual: Mapping[str, str] | None = None,
+    ) -> Log:
         """Find the columns; nothing is read yet but headers and a sample. `like` is a log whose
-        codes, and columns where they are not given, this one shares."""
+        codes this one shares; `usual` names of columns come before a guess."""
         how = how or Reading()
         how.check()
         given = {role: getattr(how, role) for role in NAMES}
@@ -87,7 +94,7 @@ class Log:
         )
         if how.threshold is not None and given["rating"] is None:
             given["rating"] = "?"
-        columns = choose_columns(opened.tables[0], **given)
+        columns = choose_columns(opened.tables[0], given, usual or {})
         for table in opened.tables:
             require(table, columns)
         log = cls(opened.tables, columns, how, opened.items)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ltocf.data.ingest.columns import LogColumns
 from ltocf.data.ingest.log import Log, Reading
 from ltocf.data.ingest.readers import LogSource
-from ltocf.data.interactions import IdMap, Interactions
+from ltocf.data.interactions import IdMap, Interactions, Rows
 from ltocf.data.pair_store import TRAIN, UNLIKED, Pairs, merge_repeats, take
 
 
@@ -21,7 +21,7 @@ class LogContents:
     """A log in memory: rows = interactions + below_threshold + duplicates + skipped."""
 
     interactions: Interactions
-    unliked: Interactions | None  # pairs whose ratings are too low, of users and items that count
+    unliked: Interactions | None  # pairs whose ratings are too low, with ids of their own
     columns: LogColumns
     rows: int
     below_threshold: int
@@ -30,19 +30,23 @@ class LogContents:
     notes: tuple[str, ...]
 
 
-def read_log(source: LogSource, how: Reading | None = None, **changes: Any) -> LogContents:
+def read_log(
+    source: LogSource,
+    how: Reading | None = None,
+    *,
+    usual: Mapping[str, str] | None = None,
+    **changes: Any,
+) -> LogContents:
     """Read a file, a folder, a zip, '-' or a data frame; rows ascend by id.
 
-    `changes` are fields of `Reading`. A pair that appears again is merged, at its first time.
+    `changes` are fields of `Reading`, and `usual` are names that columns have if it has any called
+    so. A pair that appears again is merged, at its first time.
     """
-    log = Log.open(source, replace(how or Reading(), **changes))
+    log = Log.open(source, replace(how or Reading(), **changes), usual=usual)
     chunks = list(log.rows())
     rows: Pairs = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
-    liked = rows["part"] == TRAIN
-    users, user_ids = _rows_of(log, "user", rows["user"], liked)
-    items, item_ids = _rows_of(log, "item", rows["item"], liked)
-    known = (users >= 0) & (items >= 0)
-    rows = take(rows | {"user": users, "item": items}, known)
+    (user_ids, user_rank), (item_ids, item_rank) = (codes.ranked() for codes in log.codes.values())
+    rows |= {"user": user_rank[rows["user"]], "item": item_rank[rows["item"]]}
     pairs = merge_repeats(rows, len(item_ids), log.how.repeats or "sum")
     interactions, unliked = (
         _interactions(take(pairs, pairs["part"] == part), user_ids, item_ids)
@@ -54,23 +58,24 @@ def read_log(source: LogSource, how: Reading | None = None, **changes: Any) -> L
         log.columns,
         log.count,
         log.below_threshold,
-        int(np.count_nonzero(liked)) - len(interactions),
+        log.count - log.skipped - log.below_threshold - len(interactions),
         log.skipped,
         tuple(log.notes()),
     )
 
 
-def _rows_of(
-    log: Log, role: str, codes: NDArray[np.uint32], liked: NDArray[np.bool_]
-) -> tuple[NDArray[np.int32], IdMap]:
-    """The codes as rows among the ids that somebody likes or that like, ascending; -1 elsewhere."""
-    ids, rank = log.codes[role].ranked()
-    ranks = rank[codes]
-    used = np.bincount(ranks[liked], minlength=len(ids)) > 0
-    row_of_rank = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
-    return row_of_rank[ranks], IdMap(ids.filter(pl.Series(used)))
+def _interactions(pairs: Pairs, user_ids: pl.Series, item_ids: pl.Series) -> Interactions:
+    """The pairs on those of the ids that they use."""
+    users, items = _used(pairs["user"], user_ids), _used(pairs["item"], item_ids)
+    rows = users.rows[pairs["user"]], items.rows[pairs["item"]]
+    return Interactions(*rows, users.ids, items.ids, pairs.get("time"), pairs.get("weight"))
 
 
-def _interactions(pairs: Pairs, user_ids: IdMap, item_ids: IdMap) -> Interactions:
-    rows = pairs["user"], pairs["item"]
-    return Interactions(*rows, user_ids, item_ids, pairs.get("time"), pairs.get("weight"))
+class _Used(NamedTuple):
+    ids: IdMap
+    rows: Rows  # by former row
+
+
+def _used(rows: Rows, ids: pl.Series) -> _Used:
+    used = np.bincount(rows, minlength=len(ids)) > 0
+    return _Used(IdMap(ids.filter(pl.Series(used))), np.cumsum(used, dtype=np.int32) - 1)

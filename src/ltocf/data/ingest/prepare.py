@@ -100,7 +100,9 @@ def prepare(
     started = clock.monotonic()
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
         log = Log.open(source, recipe)
-        logs = [log] if test is None else [log, Log.open(test, _same_columns(log, recipe), log)]
+        logs = (
+            [log] if test is None else [log, Log.open(test, _same_columns(log, recipe), like=log)]
+        )
         work = temporary / "work"
         work.mkdir()
         store, user_ids, item_ids = _load(logs, work, progress)

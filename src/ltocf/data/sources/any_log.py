@@ -14,7 +14,7 @@ from ltocf.data.dataset_files import MARKER
 from ltocf.data.ingest.memory import read_log
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import PUBLISHED, load_dataset
-from ltocf.data.splits import no_split
+from ltocf.data.splits import no_split, placed
 from ltocf.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ def as_dataset(log: AnyLog, **columns: Any) -> Dataset:
     contents = read_log(log, **given)  # type: ignore[arg-type]
     name = Path(log).stem if isinstance(log, str | Path) else "log"
     columns = {"columns": asdict(contents.columns), "options": given}
-    split = no_split(contents.interactions, contents.unliked)
+    liked, unliked = contents.interactions, contents.unliked
+    if unliked is not None:
+        unliked = placed(unliked, liked.user_ids, liked.item_ids)
+    split = no_split(liked, unliked)
     return Dataset(name, split, origin={"source": name, **columns})
 
 

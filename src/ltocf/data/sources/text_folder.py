@@ -41,6 +41,7 @@ def prepare_text_folder(
     overwrite: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
     """Write it as a data set directory; returns what was done, for people and for programs."""
+    recipe.check()
     ordinary = Recipe(unknown=recipe.unknown)
     for field in fields(Recipe):
         if getattr(recipe, field.name) != getattr(ordinary, field.name):
