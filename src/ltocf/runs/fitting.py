@@ -45,9 +45,13 @@ def _split_for(config: RunConfig, split: Split) -> Split:
 
 
 def held_out_of(config: RunConfig, split: Split) -> Interactions | None:
-    """What the epoch is chosen by: validation, nothing, or (as often published) the test set."""
+    """What the epoch is chosen by: validation, nothing, or (as often published) the test set.
+
+    Nothing also where nothing could be held out, as nobody and no item has two interactions.
+    """
     choices = {"validation": split.valid, "fixed": None, "best-test-epoch": split.test}
-    return choices[config.train.protocol]
+    held_out = choices[config.train.protocol]
+    return held_out if held_out is not None and len(held_out) else None
 
 
 def build(config: RunConfig, dataset: Dataset, graph: BipartiteGraph | None = None) -> Model:
