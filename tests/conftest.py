@@ -15,6 +15,11 @@ hypothesis.settings.register_profile("ours", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ours")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no worker is left with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def interactions_of(pairs: list[tuple[int, int]], n_users: int, n_items: int) -> Interactions:
     users, items = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return Interactions.build(users, items, n_users, n_items)

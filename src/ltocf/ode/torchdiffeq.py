@@ -9,12 +9,12 @@ from typing import Any
 import torch
 import torchdiffeq
 from torch import Tensor
-from torchdiffeq._impl.odeint import SOLVERS
-from torchdiffeq._impl.solvers import FixedGridODESolver
 
 Grid = Callable[[Tensor], Tensor]  # times -> the times between which single steps are made
-# Less the old name of implicit_adams, and SciPy's solvers, which have no gradients.
-METHODS = tuple(name for name in SOLVERS if name not in ("fixed_adams", "scipy_solver"))
+ADAPTIVE = ("dopri8", "dopri5", "bosh3", "fehlberg2", "adaptive_heun")
+ON_A_GRID = ("euler", "midpoint", "heun2", "heun3", "rk4", "explicit_adams", "implicit_adams")
+# All of torchdiffeq but SciPy's solvers, which have no gradients.
+METHODS = ADAPTIVE + ON_A_GRID
 
 
 def trajectory(
@@ -32,9 +32,8 @@ def trajectory(
 
     `adjoint` integrates the gradient backwards in time, instead of through what the solver did.
     """
-    fixed = issubclass(SOLVERS[method], FixedGridODESolver)
     settings: dict[str, Any] = {"method": method, "rtol": rtol, "atol": atol}
-    if fixed:
+    if method in ON_A_GRID:
         settings["options"] = {"grid_constructor": lambda func, y0, t: grid(t)}
     solve = torchdiffeq.odeint_adjoint if adjoint else torchdiffeq.odeint
     if adjoint:

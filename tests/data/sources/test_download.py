@@ -1,5 +1,6 @@
 import errno
 import hashlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -73,10 +74,8 @@ def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
     mirror.url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setattr(download.time, "sleep", lambda _: None)
     monkeypatch.setenv("LTOCF_MIRROR", mirror.url)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(catalog, "cache_root", lambda: tmp_path / "cache/ltocf")
     monkeypatch.delenv("LTOCF_DATA", raising=False)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
     small = catalog.Published((MD5, MD5), users=2, items=3, train=3, test=3)
     monkeypatch.setitem(catalog.PUBLISHED, "gowalla", small)
     yield mirror
@@ -87,6 +86,16 @@ def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
 
 def files_under(path: Path) -> list[str]:
     return sorted(file.name for file in path.rglob("*") if file.is_file())
+
+
+def test_the_cache_is_where_the_system_keeps_caches(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    usual = catalog.cache_root()
+    assert usual.is_absolute()
+    assert "ltocf" in usual.parts
+    if sys.platform == "linux":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert catalog.cache_root() == tmp_path / "ltocf"
 
 
 def test_a_published_set_is_downloaded_once_and_then_found_in_the_cache(mirror, tmp_path):
@@ -152,12 +161,3 @@ def test_a_local_copy_is_preferred_and_must_be_the_published_one(mirror, monkeyp
     (local / "test.txt").write_bytes(BODY[:-1])
     with pytest.raises(DataError, match=r"test\.txt: not the published 'gowalla'"):
         load_dataset("gowalla")
-
-
-def test_shared_data_beside_the_project_is_found(mirror, tmp_path):
-    shared = tmp_path / "shared/data/gowalla"
-    shared.mkdir(parents=True)
-    (shared / "train.txt").write_bytes(BODY)
-    (shared / "test.txt").write_bytes(BODY)
-    assert find_published("gowalla").resolve() == shared
-    assert mirror.paths == []

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import platformdirs
+
 from ltocf.data.dataset import Dataset
 from ltocf.data.dataset_files import MARKER
 from ltocf.data.pair_cuts import Unknown
@@ -85,7 +87,7 @@ def load_dataset(
 def find_published(name: str) -> Path:
     """The directory of a published set, found or downloaded, and checked by its md5 sums.
 
-    Looked for in $LTOCF_DATA, ../shared/data and the cache; $LTOCF_MIRROR replaces its home page.
+    Looked for in $LTOCF_DATA and in the cache; $LTOCF_MIRROR replaces its home page.
     """
     for root in _roots():
         directory = root / name
@@ -100,12 +102,13 @@ def find_published(name: str) -> Path:
 
 
 def cache_root() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ltocf"
+    """Where downloads are kept: where the system keeps caches, such as ~/.cache/ltocf."""
+    return platformdirs.user_cache_path("ltocf", appauthor=False)
 
 
 def _roots() -> list[Path]:
     given = os.environ.get("LTOCF_DATA")
-    return [*([Path(given)] if given else []), Path("../shared/data"), cache_root()]
+    return [*([Path(given)] if given else []), cache_root()]
 
 
 def _check(directory: Path, name: str) -> None:

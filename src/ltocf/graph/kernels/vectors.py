@@ -8,19 +8,19 @@ it would be strangers to the cache on disk in the next process.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba import extending, types
-from numba.core import cgutils as untyped_cgutils
 
 REGISTER_BYTES = 64  # one cache line and one AVX-512 register; LLVM splits it where there are none
 INDEX = ir.IntType(64)
 LANE = ir.IntType(32)
 INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
 NODES = types.int32[::1]  # half the size: the lists of neighbours are the largest thing there is
-cgutils: Any = untyped_cgutils
 intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
 
 
@@ -99,6 +99,27 @@ class VectorCode:
         for offset, value in zip(self.offsets, values, strict=True):
             self.builder.store(value, self._address(row, offset), align=self.itemsize)
 
+    def slot(self, kind: Any) -> Any:
+        """Room for one value, made once for a call, not once for each turn of a loop."""
+        with self.builder.goto_entry_block():
+            return self.builder.alloca(kind)
+
+    @contextmanager
+    def loop(self, first: Any, last: Any) -> Iterator[Any]:
+        """What the body emits is done for each index from first to last, the last one excluded."""
+        builder, before = self.builder, self.builder.block
+        head, body, after = map(builder.append_basic_block, ("head", "body", "after"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        index = builder.phi(INDEX)
+        index.add_incoming(first, before)
+        builder.cbranch(builder.icmp_signed("<", index, last), body, after)
+        builder.position_at_end(body)
+        yield index
+        index.add_incoming(builder.add(index, INDEX(1)), builder.block)
+        builder.branch(head)
+        builder.position_at_end(after)
+
     def sum_rows(
         self,
         table: Table,
@@ -113,10 +134,10 @@ class VectorCode:
         With nodes, r = nodes[rows[i]]; with weights, each row times weights[r]."""
         builder = self.builder
         # Stack slots of vectors become registers when LLVM optimises.
-        sums = [cgutils.alloca_once(builder, self.vector) for _ in self.offsets]
+        sums = [self.slot(self.vector) for _ in self.offsets]
         for total in sums:
             builder.store(self.zero, total)
-        with cgutils.for_range_slice(builder, first, last, INDEX(1), INDEX) as (i, _):
+        with self.loop(first, last) as i:
             row = builder.zext(builder.load(builder.gep(rows.data, [i])), INDEX)
             if nodes is not None:
                 row = builder.zext(builder.load(builder.gep(nodes.data, [row])), INDEX)
@@ -131,7 +152,7 @@ class VectorCode:
     def inner_product(self, values: list[Any], other_row: Any, is_zero: Any) -> Any:
         """<values, other_row>, or 0 without reading the other row."""
         builder = self.builder
-        result = cgutils.alloca_once(builder, self.real)
+        result = self.slot(self.real)
         builder.store(ir.Constant(self.real, 0.0), result)
         with builder.if_then(builder.not_(is_zero)):
             total = self.zero
