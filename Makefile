@@ -1,14 +1,41 @@
 # Everything happens in .venv, made on first use and kept up to date with pyproject.toml.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := pip install --quiet --disable-pip-version-check
+PYTEST := -m pytest -q
+# A worker a core; tests/__init__.py gives each of them one thread and its own compiled kernels.
+PARALLEL := -n auto --dist worksteal
 export MPLBACKEND := Agg
+export LTOCF_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test check format clean
+.PHONY: demo test quick portable coverage oldest check format clean
 demo: .venv/installed
 	$(BIN)/ltocf demo
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python $(PYTEST) $(PARALLEL)
+
+# Under three minutes on two cores.
+quick: check
+	$(BIN)/python $(PYTEST) $(PARALLEL) -m "not slow"
+
+# What computes, where other instructions and other numbers of threads round otherwise. Each line is
+# one kind of machine: what ATen (torch), OpenBLAS (NumPy, SciPy), MKL (torch) and Numba may use.
+NUMERICAL := tests/graph tests/filters tests/ode tests/ranking tests/models tests/recommend/test_new_users.py tests/recommend/test_recommender.py
+portable: .venv/installed-dev
+	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Haswell OMP_NUM_THREADS=1 \
+		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=avx2 OPENBLAS_CORETYPE=Zen MKL_ENABLE_INSTRUCTIONS=AVX2 OMP_NUM_THREADS=2 \
+		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
+	NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=.pytest_cache/numba-generic OMP_NUM_THREADS=2 \
+		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
+
+coverage: .venv/installed-dev
+	$(BIN)/python $(PYTEST) $(PARALLEL) -m "not slow" --cov --cov-report=term:skip-covered
+
+# The lower bounds of pyproject.toml, as constraints-oldest.txt pins them.
+oldest: .venv-oldest/installed
+	.venv-oldest/bin/python $(PYTEST) $(PARALLEL) -m "not slow"
 
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .
@@ -22,12 +49,17 @@ format: .venv/installed-dev
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ltocf needs Python 3.11 or later: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/$(PIP) -c constraints.txt -e .
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/$(PIP) -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv-oldest/installed: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/$(PIP) -c constraints-oldest.txt -e '.[dev]'
 	touch $@
 
 clean:
-	rm -rf .venv build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist src/*.egg-info .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ if (ROOT / "../shared/data").is_dir():
     os.environ.setdefault("LTOCF_DATA", str((ROOT / "../shared/data").resolve()))
 
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    # A core a worker; and of two that write to one index of compiled kernels, one loses its entries.
+    # A core a worker; and two that write to one index of compiled kernels lose entries of it.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("POLARS_MAX_THREADS", "2")
     cache = Path(os.environ.get("NUMBA_CACHE_DIR") or ROOT / ".pytest_cache" / "numba")

@@ -16,7 +16,10 @@ hypothesis.settings.load_profile("ours")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that no worker is left with it at the end."""
+    """Benchmarks are slow; what is slow begins first, so that no worker is left with it at last."""
+    for item in items:
+        if "benchmarks" in item.path.parts:
+            item.add_marker("slow")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -11,6 +11,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["own-data.md", "api.md"])
 def test_every_command_and_example_of_a_page_runs(page, ltocf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
