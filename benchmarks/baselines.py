@@ -92,8 +92,8 @@ def config_names() -> list[str]:
 def config_of(name: str, configs: Path, runs: Path) -> RunConfig:
     """The config of this name; a run it starts from is looked for beside its own."""
     config = read_config(configs / f"{name}.toml")
-    if config.init is not None:
-        config = config.model_copy(update={"init": str(runs / Path(config.init).name)})
+    if config.start_from is not None:
+        config = config.model_copy(update={"start_from": str(runs / Path(config.start_from).name)})
     return config
 
 

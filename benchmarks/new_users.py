@@ -23,7 +23,6 @@ from scipy.sparse import csr_array, csr_matrix
 
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import load_dataset
-from ltocf.data.splits import draw_per_user
 from ltocf.models import MODELS
 from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.new_users import score_new
@@ -42,7 +41,10 @@ def hold_out(
     chosen = np.zeros(everything.n_users, dtype=bool)
     chosen[random.permutation(active)[: int(fraction * len(active))]] = True
     out = chosen[everything.users]
-    rest = draw_per_user(everything.users, 0.5, random)
+    drawn = np.lexsort([random.random(len(everything)), everything.users])
+    place = np.arange(len(everything)) - everything.indptr[everything.users]
+    rest = np.empty(len(everything), dtype=bool)
+    rest[drawn] = 2 * place < everything.user_degrees[everything.users]
     return (everything.select(m) for m in (~out, out & ~rest, out & rest))  # type: ignore[return-value]
 
 

@@ -175,7 +175,7 @@ def test_a_run_keeps_the_times_it_needs(ltocf, tmp_path):
     code, _, err = ltocf("train", "town", "-o", run, "model=lightgcn", "recency=0.7", "epochs=1")
     assert code == 0, err
     loaded = Recommender.load(run)
-    assert loaded.model.config.recency == 0.7
+    assert loaded.model.config.model_dump()["recency"] == 0.7
     code, _, err = ltocf("recommend", run, "--user", loaded.fitted.seen.user_ids.ids[0], "-k", 3)
     assert code == 0, err
 

@@ -48,6 +48,7 @@ class Mirror:
     """A web server of this machine that gives the listed answers, the last one for ever."""
 
     def __init__(self) -> None:
+        self.url = ""
         self.answers: list[Answer] = [whole]
         self.paths: list[str] = []
 
@@ -72,7 +73,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     mirror.url = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(download.time, "sleep", lambda _: None)
+    monkeypatch.setattr("ltocf.data.sources.download.time.sleep", lambda _: None)
     monkeypatch.setenv("LTOCF_MIRROR", mirror.url)
     monkeypatch.setattr(catalog, "cache_root", lambda: tmp_path / "cache/ltocf")
     monkeypatch.delenv("LTOCF_DATA", raising=False)

@@ -1,6 +1,7 @@
 import numpy as np
 
-from ltocf.data.sources.town import KINDS, NEIGHBOURHOODS, make_town
+from ltocf.data.sources.town import make_town
+from ltocf.data.sources.town_words import KINDS, NEIGHBOURHOODS
 
 
 def test_a_town_is_the_same_for_a_seed_and_another_for_another():
