@@ -137,10 +137,10 @@ def test_a_slice_of_columns_gives_a_slice_of_the_result() -> None:
 
 
 def test_a_long_compilation_says_what_it_is_doing_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(recurrence, "QUIET_SECONDS", 0.01)
     for _ in range(2):
         with recurrence._explain_waiting("compiling for this test"):
             time.sleep(0.1)
-    assert capsys.readouterr().err == "compiling for this test\n"
+    assert caplog.messages == ["compiling for this test"]

@@ -7,7 +7,7 @@ mix in h(A) E, so a block of them, small enough to stay in cache for the most pa
 
 from __future__ import annotations
 
-import sys
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +29,7 @@ from ltocf.graph.kernels.vectors import (
 )
 
 QUIET_SECONDS = 2.0
+logger = logging.getLogger(__name__)  # without a handler, Python shows a warning on stderr
 
 
 class Kernels(NamedTuple):
@@ -70,7 +71,7 @@ def _explain_waiting(message: str) -> Iterator[None]:
 
 @cache
 def _say_once(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
+    logger.warning(message)
 
 
 def _start_kernel(real: Any, width: int) -> Any:
