@@ -19,7 +19,7 @@ from ltocf.service.events import EventStore
 from ltocf.service.guard import Guard, Rules
 from ltocf.service.live import Live
 from ltocf.service.problems import Problem
-from ltocf.service.routes import events, items, recommendations, users
+from ltocf.service.routes import events, items, model, recommendations, users
 from ltocf.service.routes.common import answer, live_of
 from ltocf.service.served import Served
 from ltocf.service.telemetry import Telemetry
@@ -62,7 +62,7 @@ def create_app(
     )
     app.state.live, app.state.telemetry = live, telemetry
     app.add_middleware(Guard, rules=rules, observe=telemetry.observe)
-    for part in (events, recommendations, users, items):
+    for part in (events, recommendations, users, items, model):
         app.include_router(part.router)
     _add_operations(app)
     for path, (name, kind) in PAGE.items():

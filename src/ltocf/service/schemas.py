@@ -177,3 +177,47 @@ class Status(BaseModel):
 
 class ProblemOut(BaseModel):
     detail: str
+
+
+class Epoch(BaseModel):
+    epoch: int
+    loss: float
+    metrics: dict[str, float]
+
+
+class Online(BaseModel):
+    """How well a model's lists met the events of people with a history."""
+
+    model: str
+    hour: int = Field(description="Since 1970; of a sum, its first.")
+    events: int
+    hits: int = Field(description="Events whose item was among the first 20 just before.")
+    reciprocal: float = Field(description="The sum of 1 / rank.")
+
+
+class RequestsOut(BaseModel):
+    answered: int
+    failed: int = Field(description="With a status of 500 or more.")
+    mean_milliseconds: float
+
+
+class EventsOut(BaseModel):
+    all: int
+    since_training: int
+
+
+class ModelOut(BaseModel):
+    model: str
+    name: str
+    data: dict[str, str | int]
+    explains: bool = Field(description="Whether lists can have reasons.")
+    metrics: dict[str, float] = Field(description="On the test set.")
+    epochs: list[Epoch]
+    times: list[float] = Field(description="When the ODE's states are read.")
+    response: dict[str, list[float]] | None = Field(
+        description="What the model makes of each eigenvalue x of the graph."
+    )
+    events: EventsOut
+    online: list[Online] = Field(description="By model.")
+    hours: list[Online] = Field(description="By hour and model, the latest last.")
+    requests: RequestsOut
