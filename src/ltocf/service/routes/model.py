@@ -8,7 +8,6 @@ import torch
 from fastapi import APIRouter, Request, Response
 
 from ltocf.errors import ConfigError
-from ltocf.runs.responses import model_responses
 from ltocf.service.live import Live
 from ltocf.service.routes.common import answer, live_of
 from ltocf.service.schemas import ModelOut
@@ -52,7 +51,7 @@ def describe(live: Live, served: Served, telemetry: Telemetry) -> dict[str, Any]
 def response_curves(served: Served) -> dict[str, list[float]] | None:
     """h over the spectrum of the graph, by name, with x among them; none for other models."""
     try:
-        responses = model_responses(served.recommender.model)
+        responses = served.recommender.model.responses()
     except ConfigError:
         return None
     x = torch.linspace(-1, 1, POINTS, dtype=torch.float64)

@@ -75,6 +75,7 @@ function tokenForm() {
     route();
   };
   return h("form", { class: "card narrow", onsubmit: submit },
+    sessionStorage.getItem("token") ? h("p", { class: "notice", role: "alert" }, "That was not the token.") : null,
     h("label", { for: "token" }, "This service asks for its token"),
     h("div", { class: "row" }, field, h("button", { class: "primary" }, "Continue")));
 }
@@ -190,6 +191,7 @@ async function person(shown, user) {
   const had = h("section", { class: "card", "aria-labelledby": "history-title" });
   const alike = h("section", { class: "card", "aria-labelledby": "alike-title" });
   show(h("h1", {}, user), h("p", { class: "lead" }, "What they have, what they get, and why."), h("div", { class: "columns list-first" }, h("div", {}, had, alike, personSearch()), list));
+  let known = false;
   const record = async (item) => {
     try {
       await send("/events", { user, item: item.item, key: crypto.randomUUID?.() });
@@ -213,6 +215,7 @@ async function person(shown, user) {
       throw error;
     });
     if (shown !== visit) return;
+    known = found.known;
     const most = 12;
     const entry = (item) => h("li", {}, itemLink(item), h("span", { class: "quiet" }, item.time ? item.time.slice(0, 10) : details(item)));
     const rest = found.items.slice(most);
@@ -223,16 +226,15 @@ async function person(shown, user) {
       rest.length ? h("details", {}, h("summary", {}, `${count(rest.length)} more`), h("ul", { class: "plain" }, rest.slice(0, 500).map(entry))) : null);
   };
   const paintAlike = async () => {
-    const found = await call(`/users/${encoded(user)}/similar?k=${Math.min(6, about.data.users)}`).catch((error) => {
-      if ([404, 422].includes(error.status)) return null;
-      throw error;
-    });
+    alike.hidden = !known; // nobody is like them who came after training
+    if (!known) return;
+    const found = await call(`/users/${encoded(user)}/similar?k=${Math.min(6, about.data.users)}`);
     if (shown !== visit) return;
-    alike.hidden = !found;
-    if (found) alike.replaceChildren(h("h2", { id: "alike-title" }, "Similar people"), scored(found.users.map((one) => ({ link: personLink(one.user), score: one.score }))));
+    alike.replaceChildren(h("h2", { id: "alike-title" }, "Similar people"), scored(found.users.map((one) => ({ link: personLink(one.user), score: one.score }))));
   };
   const paint = () => Promise.all([paintList(), paintHistory()]);
-  await Promise.all([paint(), paintAlike()]);
+  await paint();
+  await paintAlike();
 }
 
 function scored(rows) {
