@@ -1,8 +1,10 @@
 import tomllib
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ltocf.config import RunConfig, to_toml
+from ltocf.config import RunConfig, find_config, shipped_configs, to_toml
 from ltocf.errors import ConfigError
 from ltocf.runs.settings import make_config, read_config
 
@@ -25,6 +27,46 @@ def test_overrides_win_over_the_file(tmp_path):
 def test_toml_reads_back_as_the_same_config():
     config = make_config({}, ['dataset=a "b" é', "times=[1.0, 2.5]", "learn_times=false"])
     assert make_config(tomllib.loads(to_toml(config))) == config
+
+
+@pytest.mark.parametrize("text", ["C:\\new", 'a "b"', "line\nbreak", "é", "true", "1.5", "[1]"])
+def test_a_mapping_is_taken_as_it_is_and_survives_a_file(text):
+    config = make_config({}, {"dataset": text, "times": (1.0, 2.5), "dim": np.int64(8)})
+    assert config.dataset == text
+    assert config.model == {"name": "ltocf", "times": [1.0, 2.5], "dim": 8}
+    assert make_config(tomllib.loads(to_toml(config))) == config
+
+
+def test_parts_of_a_blend_survive_a_file():
+    parts = [
+        {"model": "gfcf", "weight": 1.0, "options": {"rank": 4}},
+        {"model": "ease", "weight": 0.5, "options": {}},
+    ]
+    config = make_config({}, {"model": "blend", "parts": parts})
+    assert config.model["parts"] == parts
+    assert make_config(tomllib.loads(to_toml(config))) == config
+
+
+def test_a_setting_that_is_none_is_left_out_of_a_file():
+    config = RunConfig(model={"name": "ltocf", "step_size": None})
+    assert "step_size" not in to_toml(config)
+
+
+def test_a_config_is_found_by_its_path_or_by_the_name_it_has_in_the_package(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shipped = find_config("gowalla-ltocf")
+    assert read_config(shipped).model_name == "ltocf"
+    (tmp_path / "gowalla-ltocf").write_text("seed = 5")
+    assert read_config(find_config("gowalla-ltocf")).seed == 5  # one's own comes first
+    assert find_config("mine/gowalla-ltocf") == Path("mine/gowalla-ltocf")
+    with pytest.raises(ConfigError, match=r"no config 'gowala': .* 'ltocf configs'"):
+        find_config("gowala")
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_every_config_of_the_package_can_be_read_and_is_called_after_what_it_trains(name):
+    config = read_config(find_config(name))
+    assert name.startswith(f"{config.dataset}-{config.model_name}")
 
 
 @pytest.mark.parametrize(

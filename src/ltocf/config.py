@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
+import tomli_w
 from pydantic import BaseModel, Field, ValidationError
 
 from ltocf.digests import read_text
@@ -114,29 +114,30 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def to_toml(config: RunConfig) -> str:
     """Reads back as the same config. Keys that are none are left out: that is their default."""
-    values = config.model_dump(exclude_none=True)
-    lines = [
-        f"{key} = {toml_value(value)}"
-        for key, value in values.items()
-        if not isinstance(value, dict)
-    ]
-    for section, entries in values.items():
-        if isinstance(entries, dict):
-            lines += ["", f"[{section}]"]
-            lines += [
-                f"{key} = {toml_value(value)}"
-                for key, value in entries.items()
-                if value is not None
-            ]
-    return "\n".join(lines) + "\n"
+    return tomli_w.dumps(_without_none(config.model_dump()))
 
 
-def toml_value(value: Any) -> str:
-    """One value as it stands behind `key =` in a TOML file."""
-    if isinstance(value, Mapping):  # an inline table, as the parts of a blend are
-        entries = (f"{json.dumps(key)} = {toml_value(entry)}" for key, entry in value.items())
-        return "{" + ", ".join(entries) + "}"
+def _without_none(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    # JSON's strings, numbers and booleans are TOML's too.
-    return json.dumps(value, ensure_ascii=False)
+        return [_without_none(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
+    return value
+
+
+def shipped_configs() -> dict[str, Path]:
+    """The configs that come with the package, by name, such as 'gowalla-ltocf'."""
+    return {path.stem: path for path in sorted((Path(__file__).parent / "configs").glob("*.toml"))}
+
+
+def find_config(name_or_path: str | Path) -> Path:
+    """A file of this path, or the config of this name that comes with the package."""
+    path = Path(name_or_path)
+    if path.is_file() or path.suffix or len(path.parts) != 1:
+        return path
+    try:
+        return shipped_configs()[path.name]
+    except KeyError:
+        raise ConfigError(
+            f"no config {path.name!r}: no file is called that, nor any of 'ltocf configs'"
+        ) from None

@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from ltocf.runs.settings import read_config
+
 
 @pytest.fixture(scope="module")
 def run(hamlet, tmp_path_factory):
@@ -64,6 +66,28 @@ def test_datasets_lists_the_published_sets(ltocf):
     code, out, _ = ltocf("datasets")
     assert code == 0
     assert "gowalla" in out
+
+
+def test_configs_lists_what_train_takes_by_name(ltocf, tmp_path):
+    code, out, _ = ltocf("configs", "--json")
+    assert code == 0
+    assert json.loads(out)["gowalla-ltocf"]["model"]["name"] == "ltocf"
+    code, out, _ = ltocf("configs")
+    assert "yelp2018-bspm" in out
+    quick = ("town", "epochs=1", "dim=4", "protocol=fixed")
+    code, _, err = ltocf("train", "--config", "gowalla-ltocf", *quick, "-o", tmp_path / "run")
+    assert code == 0, err
+    config = read_config(tmp_path / "run" / "config.toml")
+    assert (config.dataset, config.model["dim"], config.model["end_time"]) == ("town", 4, 5.0)
+
+
+@pytest.mark.parametrize("name", ["C:\\new", 'a "quoted" name', "true"])
+def test_a_data_set_is_named_as_it_was_typed(ltocf, hamlet, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    hamlet.save(tmp_path / name)
+    code, _, err = ltocf("train", name, "--model", "popularity", "-o", "run", "--json")
+    assert code == 0, err
+    assert read_config(tmp_path / "run" / "config.toml").dataset == name
 
 
 def test_text_output_shows_names_and_metrics(ltocf, run, hamlet):

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ltocf.cli.configs import configs
 from ltocf.cli.datasets import datasets
 from ltocf.cli.demo import demo
 from ltocf.cli.evaluate import evaluate
@@ -43,8 +44,9 @@ COMMANDS = (
     prepare,
     datasets,
     train,
-    evaluate,
     models,
+    configs,
+    evaluate,
     recommend,
     similar,
     explain,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from ltocf.cli.output import say
 
 def response(
     run: Annotated[
-        Optional[Path],  # noqa: UP045 - typer reads the annotation
+        Path | None,
         typer.Argument(help="A run of ltocf or lightgcn; without one, the solvers."),
     ] = None,
     output: Annotated[

@@ -30,8 +30,13 @@ def train(
         typer.Option("--model", help="See 'ltocf models', or 'auto'. Default: ltocf."),
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="Settings as TOML."),
+        str | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE|NAME",
+            help="Settings as TOML: a file, or the name of one that 'ltocf configs' lists.",
+        ),
     ] = None,
     budget: Annotated[
         float, typer.Option(min=0, help="With --model auto: seconds to compare models for.")
@@ -41,26 +46,28 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model and test it once; everything goes into a run directory."""
+    from ltocf.config import find_config
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.data.sources.text_folder import dropped_line
     from ltocf.runs.automatic import settle
     from ltocf.runs.pipeline import start_run, train_run
     from ltocf.runs.records import metric_text
     from ltocf.runs.run import Run
-    from ltocf.runs.settings import make_config, read_config
+    from ltocf.runs.settings import make_config, parse_overrides, read_config
 
     words = [word for word in arguments or [] if "=" not in word]
-    overrides = [word for word in arguments or [] if "=" in word]
+    overrides = parse_overrides(word for word in arguments or [] if "=" in word)
     if len(words) > 1:
         raise ConfigError(f"one data set at a time, got: {', '.join(words)}")
-    overrides += [f'dataset="{word}"' for word in words]
-    overrides += [f'model="{model}"'] if model else []
+    overrides |= {"dataset": words[0]} if words else {}
+    overrides |= {"model": model} if model else {}
     if resume:
         if output is None or overrides or config:
             raise ConfigError("--resume takes the run's own settings: ltocf train --resume -o RUN")
         run = Run.open(output)
     else:
-        settings = read_config(config, overrides) if config else make_config({}, overrides)
+        given = read_config(find_config(config), overrides) if config else None
+        settings = given or make_config({}, overrides)
         name = Path(settings.dataset).name
         output = output or Path("runs") / f"{name}-{settings.model_name}"
         dataset = load_dataset(settings.dataset)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ltocf.config import RunConfig, toml_value
+from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.any_log import AnyLog, as_dataset
 from ltocf.errors import ConfigError
@@ -31,7 +31,7 @@ class Recommender(Answers):
         # All of a log is worth learning from; "validation" keeps a tenth to choose the epoch by.
         settings = {"protocol": "fixed", "model": model, "seed": seed} | settings
         given = {key: value for key, value in settings.items() if value is not None}
-        self.config = make_config({}, [f"{key}={toml_value(v)}" for key, v in given.items()])
+        self.config = make_config({}, given)
         self._fitted: Fitted | None = None
 
     @classmethod

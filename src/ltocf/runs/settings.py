@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ltocf.config import LOSSES, Loss, RunConfig, TrainConfig, read_toml, validated
 from ltocf.errors import ConfigError
 from ltocf.models import MODELS, check_settings, current_name
@@ -20,15 +22,18 @@ RENAMED = {
 MOVED_TO_MODEL = ("time_learning_rate", "time_updates", "time_every")  # from [train]
 
 
-def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> RunConfig:
-    """Settings from a parsed TOML file and `key=value` strings, which win."""
+Overrides = Iterable[str] | Mapping[str, Any]
+
+
+def make_config(values: Mapping[str, Any], overrides: Overrides = ()) -> RunConfig:
+    """Settings from a parsed TOML file and, which win, `key=value` strings or a mapping."""
     merged = _modernised(values)
     merged["model"] = {"name": "ltocf"} | merged.get("model", {})
-    parsed = [_parse_override(override) for override in overrides]
-    for key, value in parsed:  # the model first: what a bare key means depends on it
+    wanted = parse_overrides(overrides)
+    for key, value in wanted.items():  # the model first: what a bare key means depends on it
         if key in ("model", "model.name"):
             _name_model(merged, str(value))
-    for key, value in parsed:
+    for key, value in wanted.items():
         if key not in ("model", "model.name"):
             section, name = _place(key, str(merged["model"]["name"]))
             (merged.setdefault(section, {}) if section else merged)[name] = value
@@ -42,7 +47,7 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Run
     return validated(RunConfig, merged | sections, "the config")
 
 
-def read_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
+def read_config(path: Path, overrides: Overrides = ()) -> RunConfig:
     return make_config(read_toml(path), overrides)
 
 
@@ -57,6 +62,24 @@ def _loss(values: Mapping[str, Any]) -> Loss:
     if name not in LOSSES:
         raise ConfigError(f"unknown loss {name!r}; choose one of: {', '.join(LOSSES)}")
     return validated(LOSSES[name], values, f"[loss] of {name!r}")
+
+
+def parse_overrides(overrides: Overrides) -> dict[str, Any]:
+    """Values by key; those of `key=value` are read as TOML, or else are the text itself."""
+    if isinstance(overrides, Mapping):
+        return {key: _plain(value) for key, value in overrides.items()}
+    return dict(map(_parse_override, overrides))
+
+
+def _plain(value: Any) -> Any:
+    """As a TOML file would give it back, so that a saved config is the one that was given."""
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if isinstance(value, Path) else value
 
 
 def _parse_override(text: str) -> tuple[str, Any]:

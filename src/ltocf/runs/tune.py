@@ -212,8 +212,7 @@ def _usual_space(model: str) -> Sequence[str]:
 
 
 def _settings(config: RunConfig, values: dict[str, Any]) -> RunConfig:
-    overrides = [f"{key}={value!r}" for key, value in values.items()]
-    return make_config(_validating(config).model_dump(exclude_none=True), overrides)
+    return make_config(_validating(config).model_dump(exclude_none=True), values)
 
 
 def _validating(config: RunConfig) -> RunConfig:

@@ -7,11 +7,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from ltocf.config import BPR, RunConfig, TrainConfig
+from ltocf.config import BPR, RunConfig, TrainConfig, find_config, shipped_configs
 from ltocf.data.dataset import Dataset
 from ltocf.models import MODELS
 from ltocf.runs.settings import make_config, means_something, read_config
@@ -106,9 +105,8 @@ def _takes(model: str, change: str) -> bool:
 
 def _config_file(dataset: str, name: str) -> Path:
     """The package's config of this data set, or Gowalla's where it has none."""
-    folder = Path(str(files("ltocf") / "configs"))
-    own = folder / f"{dataset}-{name}.toml"
-    return own if own.is_file() else folder / f"gowalla-{name}.toml"
+    shipped = shipped_configs()
+    return shipped.get(f"{dataset}-{name}") or find_config(f"gowalla-{name}")
 
 
 def over_seeds(
