@@ -38,8 +38,8 @@ def main() -> None:
     random = np.random.default_rng(0)
 
     def ours() -> None:
-        for _ in TripleBatches(train, batch_size=BATCH, negatives=1, seed=0, epoch=1):
-            pass
+        for batch in TripleBatches(train, batch_size=BATCH, negatives=1, seed=0, epoch=1):
+            batch.whole()
 
     seconds = median_seconds(
         {"ours": ours, "numpy": lambda: numpy_epoch(train, BATCH, random)}, arguments.rounds

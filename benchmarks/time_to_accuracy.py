@@ -96,7 +96,8 @@ def time_the_authors_path(config: RunConfig, steps: int = 5) -> dict[str, Any]:
     adam = torch.optim.Adam([E, model.times.inner], lr=1e-3)
     batches = TripleBatches(pairs, batch_size=BATCH, negatives=1, seed=0, epoch=1)
     seconds = []
-    for batch, _ in zip(batches, range(steps + 1), strict=False):
+    for drawn, _ in zip(batches, range(steps + 1), strict=False):
+        batch = drawn.whole()
         started = time.perf_counter()
         final = propagate(
             lambda state: torch.sparse.mm(A, state), E, model.times(), model.state_weights,

@@ -49,9 +49,7 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid"):
 
     epochs: int = Field(default=30, ge=0)
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    batch_size: int | None = Field(
-        default=None, ge=1
-    )  # none: about 50 batches an epoch, 512 to 16,384
+    batch_size: int | None = Field(default=None, ge=1)  # none: about 50 an epoch, at least 512
     draw_by: Literal["pairs", "users"] = "pairs"
     learning_rate: float = Field(default=8e-3, gt=0)
     schedule: Literal["cosine", "constant"] = "cosine"
@@ -63,7 +61,8 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid"):
     patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
 
     def batch_size_for(self, n_interactions: int) -> int:
-        return self.batch_size or min(max(n_interactions // 50, 512), 16384)
+        # A graph model propagates once a batch: their number must not grow with the data.
+        return self.batch_size or max(-(-n_interactions // 50), 512)
 
 
 class RunConfig(BaseModel, frozen=True, extra="forbid"):

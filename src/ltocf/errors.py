@@ -3,7 +3,8 @@
 LtocfError
     ConfigError      a setting: an unknown key, model or value
     DataError        an input file, an id, a split
-    CheckpointError  a run directory that is damaged, foreign or in the way
+    RunError         a run that cannot go on
+        CheckpointError  a run directory that is damaged, foreign or in the way
 """
 
 
@@ -19,5 +20,9 @@ class DataError(LtocfError):
     pass
 
 
-class CheckpointError(LtocfError):
+class RunError(LtocfError):
+    pass
+
+
+class CheckpointError(RunError):
     pass

@@ -1,11 +1,12 @@
-import numba
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
-from ltocf.batches.triples import Batch, TripleBatches
+from ltocf.batches.ahead import Batch
+from ltocf.batches.triples import TripleBatches
+from ltocf.threads import use_threads
 from tests.conftest import interactions_of
 
 DATA = interactions_of([(0, 0), (0, 2), (0, 5), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)], 4, 6)
@@ -13,7 +14,8 @@ DATA = interactions_of([(0, 0), (0, 2), (0, 5), (1, 1), (2, 0), (2, 1), (2, 2), 
 
 def draw(data=DATA, **changes) -> Batch:
     options = {"batch_size": 3, "negatives": 2, "seed": 0, "epoch": 1} | changes
-    return Batch(*(torch.cat(parts) for parts in zip(*TripleBatches(data, **options), strict=True)))
+    parts = [part for batch in TripleBatches(data, **options) for part in batch.parts]
+    return Batch(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
 
 def test_an_epoch_visits_every_interaction_once():
@@ -45,13 +47,14 @@ def test_users_scheme_draws_users_uniformly_and_then_their_items():
 
 
 def test_draws_do_not_depend_on_the_number_of_threads():
-    most = numba.get_num_threads()
+    many = 30_000  # negatives: each pair is a range that threads pull
     try:
-        numba.set_num_threads(1)
-        one = draw(negatives=16)
+        use_threads(1)
+        one = draw(negatives=many)
+        use_threads(3)
+        assert_array_equal(one.negatives, draw(negatives=many).negatives)
     finally:
-        numba.set_num_threads(most)
-    assert_array_equal(one.negatives, draw(negatives=16).negatives)
+        use_threads()
 
 
 def test_seeds_and_epochs_differ_and_repeat():

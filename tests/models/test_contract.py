@@ -68,7 +68,7 @@ def test_gradients_reach_every_parameter(name: str) -> None:
     arguments = {"batch_size": 112, "draw_by": "pairs", "seed": 0, "epoch": 1}
     model.before_step_(0.5, seed=0)
     for batch in model.batches(LOSS, **arguments):  # type: ignore[arg-type]
-        model.loss(batch, LOSS).backward()
+        model.add_gradients_(batch, LOSS)
     learned = {name: p for name, p in model.named_parameters() if p.requires_grad}
     assert not [n for n, p in learned.items() if p.grad is None or not p.grad.abs().sum() > 0]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch.testing import assert_close
 
-from ltocf.batches.triples import Batch
+from ltocf.batches.ahead import Batch
 from ltocf.config import BPR
 from ltocf.models.grmf import GRMF
 from ltocf.models.mf import MF

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ltocf.batches.triples import Batch
+from ltocf.batches.ahead import Batch
 from ltocf.config import BPR, Softmax, TrainConfig
 from ltocf.errors import ConfigError
 from ltocf.models.hoprec import HOPRec
@@ -24,7 +24,8 @@ def build(**settings: object) -> HOPRec:
 
 
 def batches(model: HOPRec | MF) -> list[Batch]:
-    return list(model.batches(LOSS, batch_size=7, draw_by="pairs", seed=2, epoch=1))
+    drawn = model.batches(LOSS, batch_size=7, draw_by="pairs", seed=2, epoch=1)
+    return [batch.whole() for batch in drawn]
 
 
 def test_order_one_without_margin_is_bpr_of_mf() -> None:
@@ -54,7 +55,8 @@ def test_walks_step_to_neighbours_and_reach_all_of_them_evenly() -> None:
     R = adjacency(model.graph)[:9, 9:]
     counts = torch.zeros(11, 11, dtype=torch.float64)
     for epoch in range(400):
-        for batch in model.batches(LOSS, batch_size=9, draw_by="pairs", seed=0, epoch=epoch):
+        for drawn in model.batches(LOSS, batch_size=9, draw_by="pairs", seed=0, epoch=epoch):
+            batch = drawn.whole()
             first, second = batch.positives.T
             assert (R[batch.users, first] == 1).all()
             counts.index_put_((first, second), torch.ones(()).double(), accumulate=True)
@@ -69,7 +71,7 @@ def test_walks_do_not_depend_on_the_size_of_the_batch() -> None:
     small, large = (
         np.concatenate(
             [
-                batch.positives.numpy()
+                batch.whole().positives.numpy()
                 for batch in model.batches(LOSS, batch_size=size, draw_by="pairs", seed=0, epoch=1)
             ]
         )

@@ -1,33 +1,27 @@
-"""Interactions -> batches of (user, item he has, items he has not), drawn by compiled code.
+"""Interactions -> batches of (user, item they have, items they have not), drawn by compiled code.
 
 Every draw is a hash of (seed, epoch, position, which draw), not the next number of a stream: the
-same for any number of threads, and an epoch can be drawn again without replaying those before it.
+same for any number of threads or processes, and any part of an epoch can be drawn by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from numba import njit, prange
-from numpy.typing import NDArray
-from torch import Tensor
+from numba import njit
 
-from ltocf.batches.draws import uniform
+from ltocf.batches.ahead import Batch, Batches
 from ltocf.data.interactions import Interactions
+from ltocf.draws import half_bits, shuffled, uniform
+from ltocf.threads import share_out
 
 DrawBy = Literal["pairs", "users"]
+RANGE = 1 << 17  # numbers drawn by one thread at a time; it takes milliseconds
 
 
-class Batch(NamedTuple):
-    users: Tensor  # (batch,) int64
-    positives: Tensor  # (batch,) int64; of walks, (batch, orders)
-    negatives: Tensor  # (batch, n) int64
-
-
-class TripleBatches:
+class TripleBatches(Batches):
     """One epoch. By "pairs" it visits every pair once, in random order; by "users" it draws as many
     pairs as there are, a user uniformly and then one of their items (LightGCN's sampling)."""
 
@@ -41,68 +35,54 @@ class TripleBatches:
         epoch: int,
         draw_by: DrawBy = "pairs",
     ) -> None:
-        self.interactions, self.negatives, self.batch_size = interactions, negatives, batch_size
+        super().__init__(len(interactions), batch_size, self.triples)
+        self.interactions, self.negatives = interactions, negatives
         self.key = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
-        self.draw_by = draw_by
+        users = draw_by == "users"
+        self.active = np.flatnonzero(interactions.user_degrees if users else np.empty(0))
 
-    def __len__(self) -> int:
-        return -(-len(self.interactions) // self.batch_size)
-
-    def __iter__(self) -> Iterator[Batch]:
-        pairs = self._pairs()
-        for start in range(0, len(pairs), self.batch_size):
-            yield self._batch(pairs[start : start + self.batch_size], start)
-
-    def _pairs(self) -> NDArray[np.int64]:
-        """The position in `interactions` of each pair of the epoch, in order."""
-        if self.draw_by == "pairs":
-            return np.random.default_rng(self.key).permutation(len(self.interactions))
-        active = np.flatnonzero(self.interactions.user_degrees)
-        pairs: NDArray[np.int64] = _draw_user_then_item(
-            self.interactions.indptr, active, len(self.interactions), self.key
-        )
-        return pairs
-
-    def _batch(self, pairs: NDArray[np.int64], start: int) -> Batch:
-        data, n = self.interactions, len(pairs)
+    def triples(self, start: int, stop: int) -> Batch:
+        """The triples of these positions of the epoch."""
+        data, n = self.interactions, stop - start
         users, positives = np.empty(n, np.int64), np.empty(n, np.int64)
         negatives = np.empty((n, self.negatives), np.int64)
-        _draw(
-            data.users, data.items, data.indptr, data.n_items, pairs, start, self.key,
-            users, positives, negatives,
-        )  # fmt: skip
+
+        def run(first: int, last: int) -> None:
+            _draw(
+                data.users, data.items, data.indptr, data.n_items, self.active, start + first,
+                self.key, users[first:last], positives[first:last], negatives[first:last],
+            )  # fmt: skip
+
+        share_out(run, n, max(1, RANGE // (self.negatives + 1)))
         return Batch(*map(torch.from_numpy, (users, positives, negatives)))
 
 
-@njit(cache=True, parallel=True)
-def _draw_user_then_item(indptr: Any, active: Any, n: Any, key: Any) -> Any:
-    pairs = np.empty(n, np.int64)
-    for i in prange(n):
-        user = active[uniform(key, i, -3, len(active))]
-        degree = indptr[user + 1] - indptr[user]
-        pairs[i] = indptr[user] + uniform(key, i, -2, degree)
-    return pairs
-
-
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _draw(
-    users: Any, items: Any, indptr: Any, n_items: Any, pairs: Any, start: Any, key: Any,
+    users: Any, items: Any, indptr: Any, n_items: Any, active: Any, start: Any, key: Any,
     out_users: Any, out_positives: Any, out: Any,
 ) -> None:  # fmt: skip
-    """The users and items of the pairs, and into `out` (batch, n) items drawn uniformly from those
-    that each user has not seen."""
-    for b in prange(len(pairs)):
-        user = users[pairs[b]]
-        out_users[b], out_positives[b] = user, items[pairs[b]]
+    """The users and items of consecutive positions, and into `out` (rows, n) items drawn uniformly
+    from those that each user has not seen."""
+    half = half_bits(len(users))
+    for b in range(len(out_users)):
+        if len(active):
+            user = active[uniform(key, start + b, -3, len(active))]
+            degree = indptr[user + 1] - indptr[user]
+            pair = indptr[user] + uniform(key, start + b, -2, degree)
+        else:
+            pair = shuffled(key, start + b, len(users), half)
+            user = np.int64(users[pair])
+        out_users[b], out_positives[b] = user, items[pair]
         first, last = indptr[user], indptr[user + 1]
         unseen = n_items - (last - first)
         for j in range(out.shape[1]):
-            if unseen == 0:  # he has everything: any item, so that his pairs still count
+            if unseen == 0:  # they have everything: any item, so that their pairs still count
                 out[b, j] = uniform(key, start + b, j, n_items)
                 continue
             rank = uniform(key, start + b, j, unseen)
-            # The rank-th unseen item directly, with no rejection: before his m-th item (ascending)
-            # there are items[m] - m unseen ones, so skip the items with items[m] - m <= rank.
+            # The rank-th unseen item directly, with no rejection: before their m-th item
+            # (ascending) there are items[m] - m unseen ones; skip those with items[m] - m <= rank.
             low, high = first, last
             while low < high:
                 middle = (low + high) // 2

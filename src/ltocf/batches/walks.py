@@ -1,21 +1,24 @@
-"""Batches whose positives are the items of random walks: his own, then ever further ones."""
+"""Batches whose positives are the items of random walks: the user's own, then ever further ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from ltocf.batches.draws import uniform
-from ltocf.batches.triples import Batch, TripleBatches
+from ltocf.batches.ahead import Batch, Batches
+from ltocf.batches.triples import TripleBatches
+from ltocf.draws import uniform
+from ltocf.threads import share_out
+
+RANGE = 4096  # walks made by one thread at a time
 
 
-class WalkBatches:
-    """`triples` with walks for positives: (batch, orders), the triple's own item first, then one
+class WalkBatches(Batches):
+    """`triples` with walks for positives: (n, orders), the triple's own item first, then one
     of somebody who has it, and so on. A step goes to a uniformly drawn neighbour.
 
     Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, users' rows before items'."""
@@ -27,30 +30,31 @@ class WalkBatches:
         indptr: NDArray[np.int64],
         neighbours: NDArray[np.int32],
     ) -> None:
+        super().__init__(triples.n, triples.batch_size, self.walks)
         self.triples, self.orders = triples, orders
         self.indptr, self.neighbours = indptr, neighbours
 
-    def __len__(self) -> int:
-        return len(self.triples)
+    def walks(self, start: int, stop: int) -> Batch:
+        users, positives, negatives = self.triples.triples(start, stop)
+        walks = np.empty((len(users), self.orders), np.int64)
+        walks[:, 0] = positives.numpy()
+        n_users, key = self.triples.interactions.n_users, self.triples.key
 
-    def __iter__(self) -> Iterator[Batch]:
-        start, n_users = 0, self.triples.interactions.n_users
-        for users, positives, negatives in self.triples:
-            walks = np.empty((len(users), self.orders), np.int64)
-            walks[:, 0] = positives.numpy()
-            _walk(self.indptr, self.neighbours, n_users, start, self.triples.key, walks)
-            yield Batch(users, torch.from_numpy(walks), negatives)
-            start += len(users)
+        def run(first: int, last: int) -> None:
+            _walk(self.indptr, self.neighbours, n_users, start + first, key, walks[first:last])
+
+        share_out(run, len(walks), RANGE)
+        return Batch(users, torch.from_numpy(walks), negatives)
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _walk(indptr: Any, neighbours: Any, n_users: Any, start: Any, key: Any, walks: Any) -> None:
     """Continue each row of `walks` from its first item, item -> user -> item."""
-    for b in prange(len(walks)):
+    for b in range(len(walks)):
         node = n_users + walks[b, 0]
         for step in range(2 * (walks.shape[1] - 1)):
             degree = indptr[node + 1] - indptr[node]
-            # Draws -2 and -3 choose the pair, 0 and up the negatives: below those is free.
-            node = neighbours[indptr[node] + uniform(key, start + b, -4 - step, degree)]
+            # Draws -2 and -3 choose the pair, 0 and up the negatives: from -64 down is free.
+            node = neighbours[indptr[node] + uniform(key, start + b, -64 - step, degree)]
             if step % 2 == 1:
                 walks[b, step // 2 + 1] = node - n_users

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.batches.draws import uniform
+from ltocf.draws import uniform
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.operator import apply
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NamedTuple
 
 import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from ltocf.batches.triples import Batch, DrawBy, TripleBatches
+from ltocf.batches.ahead import Batch, Batches, Parts
+from ltocf.batches.triples import DrawBy, TripleBatches
 from ltocf.config import Loss, TrainConfig
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.scorer import Scorer
 
 Response = Callable[[Tensor], Tensor]  # of the eigenvalues of A
-
-
-class Batches(Protocol):
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Batch]: ...
 
 
 class ParameterGroup(NamedTuple):
@@ -104,15 +100,26 @@ class Model(nn.Module, ABC):
         return TripleBatches(
             self.graph.interactions,
             batch_size=batch_size,
-            negatives=loss.negatives,
+            negatives=1 if loss.sampling == "shared" else loss.negatives,
             seed=seed,
             epoch=epoch,
             draw_by=draw_by,
         )
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
-        """The mean loss of a batch."""
+        """The mean loss of a batch, or of a part of one."""
         raise AssertionError(f"{type(self).__name__} is solved, not trained")
+
+    def add_gradients_(self, batch: Parts, loss: Loss) -> float:
+        """Add the gradient of the mean loss of a batch to the parameters'; the mean loss.
+
+        Memory must not grow with the size of the batch."""
+        total = 0.0
+        for part in batch.parts:
+            share = self.loss(part, loss) * (len(part.users) / batch.rows)
+            share.backward()  # type: ignore[no-untyped-call]
+            total += float(share.detach())
+        return total
 
     def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
         """What is trained how, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import tee
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import BaseModel, Field, field_validator
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.batches.triples import Batch
+from ltocf.batches.ahead import Batch, Parts
 from ltocf.config import Loss, TrainConfig, validated
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
@@ -113,6 +114,14 @@ class Blend(Model):
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
         trained = [part for part in self.parts if part.trained]
         return torch.stack([part.loss(batch, loss) for part in trained]).sum()
+
+    def add_gradients_(self, batch: Parts, loss: Loss) -> float:
+        trained = [part for part in self.parts if part.trained]
+        copies = tee(batch.parts, len(trained))
+        return sum(
+            part.add_gradients_(Parts(batch.rows, copy), loss)
+            for part, copy in zip(trained, copies, strict=True)
+        )
 
     def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
         return {

@@ -12,16 +12,18 @@ from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.batches.triples import Batch
+from ltocf.batches.ahead import Batch, Parts
 from ltocf.config import Loss
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Rows
+from ltocf.distributed import total
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import singular_vectors
 from ltocf.models.base import Model, ModelConfig
+from ltocf.models.batch_loss import batch_loss
 from ltocf.models.layers import glorot_
 from ltocf.models.losses import score_loss
-from ltocf.models.pair_scores import half_norms, hardest, pair_scores
+from ltocf.models.pair_scores import squared_norms
 from ltocf.models.scorer import NOBODY, Scorer, Terms, Vectors, cosines
 
 
@@ -165,21 +167,28 @@ class EmbeddingModel(Model):
         return DotScorer(users, items.contiguous(), self.graph, self.fold_in(), unit=unit)
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
+        return self.batch_loss(Parts.of(batch), loss)
+
+    def add_gradients_(self, batch: Parts, loss: Loss) -> float:
+        mean = self.batch_loss(batch, loss)
+        mean.backward()  # type: ignore[no-untyped-call]
+        return float(mean.detach())
+
+    def batch_loss(self, batch: Parts, loss: Loss) -> Tensor:
+        """The mean loss of a batch: one propagation for all of its parts."""
         table = self._scored()
-        n_users, device = self.graph.n_users, table.device
-        users = batch.users.to(device)
-        positives = batch.positives[:, None].to(device) + n_users
-        negatives = batch.negatives.to(device) + n_users
-        if loss.sampling == "hardest":
-            negatives = hardest(table, users, negatives)
-        if loss.sampling == "shared":
-            # One product scores them all.
-            negatives = negatives.flatten()[: loss.negatives]
-            positive = pair_scores(table, users, positives)[:, 0]
-            negative = F.embedding(users, table) @ F.embedding(negatives, table).T
-        else:
-            scores = pair_scores(table, users, torch.cat([positives, negatives], 1))
-            positive, negative = scores[:, 0], scores[:, 1:]
+        mean, counts = batch_loss(
+            table,
+            batch,
+            self.graph.n_users,
+            loss,
+            lambda near, far: self.loss_of_scores(near, far, loss),
+        )
+        if not loss.l2:
+            return mean
         penalised = table if self.penalise_final else self.weight
-        penalty = half_norms(penalised, users, positives, negatives) if loss.l2 else 0
-        return score_loss(positive, negative, loss) + loss.l2 * penalty
+        return mean + loss.l2 / (2 * batch.rows) * total(squared_norms(penalised, counts))
+
+    def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:
+        """The mean loss of the scores of positives (n, orders) and of negatives (n, any)."""
+        return score_loss(near[:, 0], far, loss)

@@ -7,9 +7,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.batches.triples import Batch
+from ltocf.batches.ahead import Batch
 from ltocf.config import Loss
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.base import Model
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 from ltocf.models.pair_scores import count_rows, pair_scores, squared_norms
 
@@ -37,6 +38,8 @@ class GRMF(EmbeddingModel):
 
     def embeddings(self) -> Tensor:
         return self.weight
+
+    add_gradients_ = Model.add_gradients_  # nothing is propagated: each part by itself
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
         fit = super().loss(batch, loss)

@@ -6,12 +6,12 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.batches.triples import Batch, DrawBy, TripleBatches
+from ltocf.batches.ahead import Parts
+from ltocf.batches.triples import DrawBy, TripleBatches
 from ltocf.batches.walks import WalkBatches
 from ltocf.config import Loss
 from ltocf.errors import ConfigError
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
-from ltocf.models.pair_scores import half_norms, hardest, pair_scores
 
 
 class HOPRecConfig(EmbeddingConfig, frozen=True):
@@ -47,21 +47,17 @@ class HOPRec(EmbeddingModel):
         )
         return WalkBatches(triples, self.config.orders, self.graph.indptr, self.graph.neighbours)
 
-    def loss(self, batch: Batch, loss: Loss) -> Tensor:
+    def batch_loss(self, batch: Parts, loss: Loss) -> Tensor:
         if loss.sampling == "shared":
             raise ConfigError("hoprec has margins on its own negatives; use sampling=uniform")
-        table, n_users = self._scored(), self.graph.n_users
-        users, walks = batch.users.to(table.device), batch.positives.to(table.device) + n_users
-        negatives = batch.negatives.to(table.device) + n_users
-        if loss.sampling == "hardest":
-            negatives = hardest(table, users, negatives)
-        near, far = pair_scores(table, users, walks), pair_scores(table, users, negatives)
-        total = table.new_zeros(())
+        return super().batch_loss(batch, loss)
+
+    def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:
+        total = near.new_zeros(())
         for order in range(1, self.config.orders + 1):
             apart = near[:, order - 1, None] - far
             terms = F.softplus(-apart)
             if self.config.margin:
                 terms = terms * (apart <= 1 / order)
             total = total + terms.mean() / order
-        penalty = half_norms(self.weight, users, walks[:, :1], negatives) if loss.l2 else 0
-        return total + loss.l2 * penalty
+        return total

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -11,7 +9,8 @@ from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.batches.triples import Batch, DrawBy
+from ltocf.batches.ahead import Batch, Batches
+from ltocf.batches.triples import DrawBy
 from ltocf.config import Loss
 from ltocf.data.histories import HistoryWeights, histories_of
 from ltocf.data.interactions import Interactions
@@ -108,19 +107,12 @@ def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
     return 0.5 * (log_variance.exp() + mean.square() - 1 - log_variance).sum()
 
 
-class UserBatches:
+class UserBatches(Batches):
     """One epoch: every user who has something, in random order."""
 
     def __init__(self, interactions: Interactions, batch_size: int, seed: int, epoch: int) -> None:
-        self.active = np.flatnonzero(interactions.user_degrees)
-        self.size = max(1, batch_size * len(self.active) // max(len(interactions), 1))
-        self.random = np.random.default_rng([seed, epoch])
-
-    def __len__(self) -> int:
-        return -(-len(self.active) // self.size)
-
-    def __iter__(self) -> Iterator[Batch]:
-        users = torch.from_numpy(self.random.permutation(self.active))
+        active = np.flatnonzero(interactions.user_degrees)
+        size = max(1, batch_size * len(active) // max(len(interactions), 1))
+        users = torch.from_numpy(np.random.default_rng([seed, epoch]).permutation(active))
         nothing = torch.empty(0, dtype=torch.int64)
-        for start in range(0, len(users), self.size):
-            yield Batch(users[start : start + self.size], nothing, nothing)
+        super().__init__(len(active), size, lambda a, b: Batch(users[a:b], nothing, nothing))

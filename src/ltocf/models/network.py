@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.batches.triples import Batch
+from ltocf.batches.ahead import Batch
 from ltocf.config import Loss
 from ltocf.data.interactions import Rows
 from ltocf.graph.bipartite import BipartiteGraph

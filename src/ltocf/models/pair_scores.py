@@ -10,14 +10,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import get_num_threads, njit, prange
+from numba import njit
 from torch import Tensor
+
+from ltocf.threads import share_out
+
+RANGE = 1 << 16  # scores computed by one thread at a time; it takes milliseconds
+COLUMNS = 16  # of the gradient added to by one thread at a time: a cache line
 
 
 def pair_scores(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """<table[left[b]], table[right[b, j]]>, for left (batch,) and right (batch, n). (batch, n)"""
     if table.is_cuda:
-        return torch.einsum("bd,bnd->bn", table[left], table[right])
+        return dot_products(table, left, right)
     scores: Tensor = _PairScores.apply(table, left, right)  # type: ignore[no-untyped-call]
     return scores
 
@@ -43,22 +48,50 @@ def hardest(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
         return right.gather(1, pair_scores(table, left, right).argmax(1, keepdim=True))
 
 
+def dot_products(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """What `pair_scores` returns, without gradients."""
+    if table.is_cuda:
+        return torch.einsum("bd,bnd->bn", table[left], table[right])
+    scores = table.new_empty(right.shape)
+    rows, ours, theirs, out = (tensor.numpy() for tensor in (table, left, right, scores))
+    chunk = max(1, RANGE // max(right.shape[1], 1))
+    share_out(lambda a, b: _score(rows, ours[a:b], theirs[a:b], out[a:b]), len(ours), chunk)
+    return scores
+
+
+def add_products_(
+    table: Tensor, left: Tensor, right: Tensor, weights: Tensor, gradient: Tensor
+) -> None:
+    """To the gradient of the table, add that of the sum of weights[b, j] times the pair's score.
+
+    A thread owns columns, not pairs: no two write the same number, and every sum is in the order of
+    the batch for any number of threads."""
+    if table.is_cuda:
+        gradient.index_add_(0, left, torch.einsum("bn,bnd->bd", weights, table[right]))
+        outer = weights[:, :, None] * table[left][:, None]
+        gradient.index_add_(0, right.flatten(), outer.flatten(0, 1))
+        return
+    rows, out, by_score = table.numpy(), gradient.numpy(), weights.contiguous().numpy()
+    ours, theirs = left.numpy(), right.contiguous().numpy()
+
+    def run(first: int, last: int) -> None:
+        _scatter(rows, ours, theirs, by_score, out, first, last)
+
+    share_out(run, table.shape[1], COLUMNS)
+
+
 class _PairScores(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, table: Tensor, left: Tensor, right: Tensor) -> Tensor:
         ctx.save_for_backward(table, left, right)
-        scores = table.new_empty(right.shape)
-        _score(table.detach().numpy(), left.numpy(), right.numpy(), scores.numpy())
-        return scores
+        return dot_products(table.detach(), left, right)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_score: Tensor) -> tuple[Tensor, None, None]:
         table, left, right = ctx.saved_tensors
         gradient = torch.zeros_like(table)
-        weights, parts = by_score.contiguous().numpy(), min(get_num_threads(), table.shape[1])
-        table = table.detach().numpy()
-        _scatter(table, left.numpy(), right.numpy(), weights, gradient.numpy(), parts)
+        add_products_(table.detach(), left, right, by_score, gradient)
         return gradient, None, None
 
 
@@ -76,9 +109,9 @@ class _SquaredNorms(torch.autograd.Function):
         return table * (2 * upstream * times)[:, None], None
 
 
-@njit(cache=True, parallel=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True)
 def _score(table: Any, left: Any, right: Any, out: Any) -> None:
-    for b in prange(len(left)):
+    for b in range(len(left)):
         row = table[left[b]]
         for j in range(right.shape[1]):
             other = table[right[b, j]]
@@ -88,21 +121,19 @@ def _score(table: Any, left: Any, right: Any, out: Any) -> None:
             out[b, j] = total
 
 
-@njit(cache=True, parallel=True, fastmath=True)
-def _scatter(table: Any, left: Any, right: Any, weights: Any, out: Any, parts: Any) -> None:
-    """out[left] += weight table[right] and the reverse. A thread owns columns, not pairs: no two
-    write the same number, and every sum is in the order of the batch for any number of threads."""
-    dim = table.shape[1]
-    for part in prange(parts):
-        start, stop = dim * part // parts, dim * (part + 1) // parts
-        for b in range(len(left)):
-            row, into = table[left[b], start:stop], out[left[b], start:stop]
-            for j in range(right.shape[1]):
-                weight = weights[b, j]
-                other, into_other = table[right[b, j], start:stop], out[right[b, j], start:stop]
-                for d in range(row.shape[0]):
-                    into[d] += weight * other[d]
-                    into_other[d] += weight * row[d]
+@njit(cache=True, nogil=True, fastmath=True)
+def _scatter(
+    table: Any, left: Any, right: Any, weights: Any, out: Any, start: Any, stop: Any
+) -> None:
+    """out[left] += weight table[right] and the reverse, in these columns."""
+    for b in range(len(left)):
+        row, into = table[left[b], start:stop], out[left[b], start:stop]
+        for j in range(right.shape[1]):
+            weight = weights[b, j]
+            other, into_other = table[right[b, j], start:stop], out[right[b, j], start:stop]
+            for d in range(row.shape[0]):
+                into[d] += weight * other[d]
+                into_other[d] += weight * row[d]
 
 
 def count_rows(n: int, *rows: Tensor) -> Tensor:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ltocf.batches.ahead import Parts
 from ltocf.config import Loss, TrainConfig
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
@@ -135,20 +135,19 @@ class Trainer:
             for settings in optimizer.param_groups:
                 settings["lr"] = self.groups[name].learning_rate * factor
 
-    def _step(self, batch: Any, step: int) -> float:
+    def _step(self, batch: Parts, step: int) -> float:
         active = [name for name, group in self.groups.items() if group.active(step)]
         # The parameters that rest need no gradient, which saves the work of computing it.
         for name, group in self.groups.items():
             _require_grad(group.parameters, name in active)
-        loss = self.model.loss(batch, self.loss)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = self.model.add_gradients_(batch, self.loss)
         for name in active:
             self.optimizers[name].step()
             self.optimizers[name].zero_grad()
         self.model.after_step_()
         for name, average in self.average.items():
             average.lerp_(self.model.state_dict()[name], 1 - self.config.average_decay)
-        return float(loss.detach())
+        return loss
 
     def kept_weights(self) -> dict[str, Tensor]:
         return self.average or self.model.state_dict()

@@ -1,0 +1,80 @@
+"""One epoch as batches, each in parts that fit the cache, drawn ahead by a thread of their own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+PART = 16_384  # pairs; with 64 negatives each, 8 MB
+AHEAD = 8  # parts that wait to be used, so that they are drawn while the graph is at work
+
+
+class Batch(NamedTuple):
+    """A part of a batch, or all of it."""
+
+    users: Tensor  # (n,) int64
+    positives: Tensor  # (n,) int64; of walks, (n, orders)
+    negatives: Tensor  # (n, negatives) int64
+
+
+class Parts(NamedTuple):
+    """A batch: how many rows it has, and its parts, which must be used up before the next batch."""
+
+    rows: int
+    parts: Iterator[Batch]
+
+    @classmethod
+    def of(cls, batch: Batch) -> Parts:
+        """A batch in one part."""
+        return cls(len(batch.users), iter([batch]))
+
+    def whole(self) -> Batch:
+        """All in one, at the memory that takes."""
+        return Batch(*(torch.cat(columns) for columns in zip(*self.parts, strict=True)))
+
+
+class Batches:
+    """The rows 0..n-1 of an epoch in batches; draw(start, stop) makes what stands in these rows.
+
+    Memory does not grow with the size of a batch: what waits is a few parts.
+    """
+
+    def __init__(self, n: int, batch_size: int, draw: Callable[[int, int], Batch]) -> None:
+        self.n, self.batch_size, self.draw = n, batch_size, draw
+
+    def __len__(self) -> int:
+        return -(-self.n // self.batch_size)
+
+    def __iter__(self) -> Iterator[Parts]:
+        drawn = self._drawn_ahead()
+        try:
+            for start in range(0, self.n, self.batch_size):
+                rows = min(self.batch_size, self.n - start)
+                yield Parts(rows, islice(drawn, -(-rows // PART)))
+        finally:
+            drawn.close()  # whoever stops in the middle of an epoch leaves no thread behind
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        for first in range(0, self.n, self.batch_size):
+            last = min(first + self.batch_size, self.n)
+            for start in range(first, last, PART):
+                yield start, min(start + PART, last)
+
+    def _drawn_ahead(self) -> Generator[Batch]:
+        pool = ThreadPoolExecutor(1)
+        try:
+            waiting: deque[Future[Batch]] = deque()
+            for rows in self._ranges():
+                waiting.append(pool.submit(self.draw, *rows))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)

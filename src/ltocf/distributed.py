@@ -1,0 +1,170 @@
+"""Several processes that train one model, each with its share of the columns of the embeddings.
+
+Columns never mix in h(A) E, so each process propagates its own without a word to the others. What
+they say to each other are sums over columns: scores of pairs, norms, the gradient of the times.
+One process is a world of size 1, in which nothing is sent. Started by torchrun:
+
+    torchrun --nproc-per-node 4 -m ltocf train gowalla -o runs/gowalla
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ltocf.errors import ConfigError, RunError
+
+
+@contextmanager
+def processes() -> Iterator[None]:
+    """Within the block, this process is one of those that torchrun started, or the only one."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ or dist.is_initialized():
+        yield
+        return
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    _together(lambda: dist.init_process_group(backend))
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def count() -> int:
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def rank() -> int:
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def is_first() -> bool:
+    """The one that prints and writes."""
+    return rank() == 0
+
+
+def restarted() -> bool:
+    """Whether torchrun has started these processes again because one of them had died."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def device(kind: str) -> str:
+    """ "cuda" is this process's own GPU of the machine."""
+    local = os.environ.get("LOCAL_RANK", "0")
+    return f"cuda:{local}" if kind == "cuda" and count() > 1 else kind
+
+
+def wait() -> None:
+    """Until all are here."""
+    if count() > 1:
+        _together(dist.barrier)
+
+
+def own_share(n: int, rank_: int | None = None) -> slice:
+    """Which of n rows or columns are this process's, or that one's: as equal shares as can be."""
+    of = rank() if rank_ is None else rank_
+    return slice(n * of // count(), n * (of + 1) // count())
+
+
+def check_columns(dim: int) -> None:
+    if dim < count():
+        raise ConfigError(
+            f"dim = {dim} cannot be split over {count()} processes: each needs a column of its "
+            f"own; start at most {dim} or use a larger dim"
+        )
+
+
+def total(part: Tensor) -> Tensor:
+    """The sum over processes, for what all go on to compute alike from it: its gradient, which all
+    have whole, is that of every part."""
+    if count() == 1:
+        return part
+    summed: Tensor = _Total.apply(part, False)  # type: ignore[no-untyped-call]
+    return summed
+
+
+def total_for_columns(part: Tensor) -> Tensor:
+    """The sum over processes, for what each uses with its own columns: every process has a part of
+    the gradient too, and those are summed."""
+    if count() == 1:
+        return part
+    summed: Tensor = _Total.apply(part, True)  # type: ignore[no-untyped-call]
+    return summed
+
+
+def used_by_columns(whole: Tensor) -> Tensor:
+    """What all have alike, used by each with its own columns: the gradients are summed."""
+    if count() == 1:
+        return whole
+    used: Tensor = _Used.apply(whole)  # type: ignore[no-untyped-call]
+    return used
+
+
+def joined_columns(table: Tensor, dim: int) -> Tensor:
+    """The whole table, at every process, from each one's columns. (n, dim)"""
+    if count() == 1:
+        return table
+    # Shares differ by at most one column; what is gathered must not.
+    widest = -(-dim // count())
+    sent = table.new_zeros(len(table), widest)
+    sent[:, : table.shape[1]] = table
+    out = table.new_empty(len(table), dim)
+    for source in range(count()):
+        columns = own_share(dim, source)
+        received = sent if source == rank() else torch.empty_like(sent)
+        _together(partial(dist.broadcast, received, source))
+        out[:, columns] = received[:, : columns.stop - columns.start]
+    return out
+
+
+def joined_rows(part: Any) -> list[Any]:
+    """What each process has, at every process, in their order: for small things."""
+    if count() == 1:
+        return [part]
+    parts: list[Any] = [None] * count()
+    _together(lambda: dist.all_gather_object(parts, part))
+    return parts
+
+
+class _Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, gradients_differ: bool) -> Tensor:
+        ctx.gradients_differ = gradients_differ
+        return _sum(part)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return _sum(gradient) if ctx.gradients_differ else gradient, None
+
+
+class _Used(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, whole: Tensor) -> Tensor:
+        return whole.view_as(whole)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _sum(gradient)
+
+
+def _sum(part: Tensor) -> Tensor:
+    out = part.detach().clone()
+    _together(lambda: dist.all_reduce(out))
+    return out
+
+
+def _together(collective: Callable[[], Any]) -> None:
+    try:
+        collective()
+    except RuntimeError as error:  # gloo's and nccl's, when a peer is gone
+        reason = str(error).splitlines()[0]
+        raise RunError(
+            f"a process of this run has ended ({reason}); finished epochs are kept: "
+            "start it again with --resume"
+        ) from None

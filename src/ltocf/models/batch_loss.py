@@ -1,0 +1,111 @@
+"""The loss of a batch of any size on one table, with its gradient collected on that table.
+
+The table is a propagation of the whole graph, so one must serve as many pairs as there are. They
+come in parts that fit the cache; each adds to the gradient of the table, which goes back through
+the graph once. Memory beyond the table and its gradient is that of one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ltocf.batches.ahead import Parts
+from ltocf.config import Loss
+from ltocf.distributed import total
+from ltocf.models.pair_scores import add_products_, dot_products
+
+ScoreLoss = Callable[[Tensor, Tensor], Tensor]  # of positives (n, orders) and negatives (n, any)
+
+
+class BatchLoss(NamedTuple):
+    mean: Tensor  # differentiable by the table
+    counts: Tensor  # how often each row of the table was scored, of several negatives their mean
+
+
+def batch_loss(
+    table: Tensor, batch: Parts, n_users: int, loss: Loss, of_scores: ScoreLoss
+) -> BatchLoss:
+    """The mean of `of_scores` over the batch; items' rows in the table come after users'."""
+    rows = table.detach()
+    gradient = torch.zeros_like(rows) if table.requires_grad else None
+    counts = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
+    mean = torch.zeros((), dtype=torch.float64)
+    for part in batch.parts:
+        users = part.users.to(rows.device)
+        near, far = (
+            items.reshape(len(users), -1).to(rows.device) + n_users
+            for items in (part.positives, part.negatives)
+        )
+        scores = (
+            _Shared(rows, users, near, far.flatten()[: loss.negatives])
+            if loss.sampling == "shared"
+            else _Own(rows, users, near, far, hardest=loss.sampling == "hardest")
+        )
+        leaves = scores.near.requires_grad_(), scores.far.requires_grad_()
+        with torch.enable_grad():
+            value = of_scores(*leaves) * (len(users) / batch.rows)
+        if gradient is not None:
+            by_near, by_far = torch.autograd.grad(value, leaves)
+            scores.add_gradient_(by_near, by_far, gradient)
+        mean += value.detach().cpu()
+        _count_(counts, scores)
+    collected: Tensor = _Collected.apply(table, mean.to(table), gradient)  # type: ignore[no-untyped-call]
+    return BatchLoss(collected, counts)
+
+
+def _count_(counts: Tensor, scores: _Own | _Shared) -> None:
+    first = scores.near_rows[:, 0]
+    for rows in (scores.users, first):
+        counts.index_add_(0, rows, counts.new_ones(()).expand(len(rows)))
+    far = scores.far_rows.flatten()
+    counts.index_add_(0, far, counts.new_tensor(len(first) / max(len(far), 1)).expand(len(far)))
+
+
+class _Own:
+    """Scores against negatives that each pair has to itself, or the one of them scored highest."""
+
+    def __init__(self, table: Tensor, users: Tensor, near: Tensor, far: Tensor, hardest: bool):
+        self.table, self.users, self.near_rows, orders = table, users, near, near.shape[1]
+        scores = total(dot_products(table, users, torch.cat([near, far], 1)))
+        self.near, self.far, self.far_rows = scores[:, :orders].clone(), scores[:, orders:], far
+        if hardest:
+            best = self.far.argmax(1, keepdim=True)
+            self.far, self.far_rows = self.far.gather(1, best), far.gather(1, best)
+
+    def add_gradient_(self, by_near: Tensor, by_far: Tensor, gradient: Tensor) -> None:
+        rows = torch.cat([self.near_rows, self.far_rows], 1)
+        add_products_(self.table, self.users, rows, torch.cat([by_near, by_far], 1), gradient)
+
+
+class _Shared:
+    """Scores against negatives that all pairs share: one product scores them all."""
+
+    def __init__(self, table: Tensor, users: Tensor, near: Tensor, far: Tensor) -> None:
+        self.table, self.users, self.near_rows, self.far_rows = table, users, near, far
+        self.user_vectors, self.far_vectors = table[users], table[far]
+        self.near = total(dot_products(table, users, near))
+        self.far = total(self.user_vectors @ self.far_vectors.T)
+
+    def add_gradient_(self, by_near: Tensor, by_far: Tensor, gradient: Tensor) -> None:
+        add_products_(self.table, self.users, self.near_rows, by_near, gradient)
+        gradient.index_add_(0, self.users, by_far @ self.far_vectors)
+        gradient.index_add_(0, self.far_rows, by_far.T @ self.user_vectors)
+
+
+class _Collected(torch.autograd.Function):
+    """The loss, whose gradient by the table is known."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, loss: Tensor, gradient: Tensor | None) -> Tensor:
+        ctx.gradient = gradient
+        return loss.clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+        gradient, ctx.gradient = ctx.gradient, None  # it is as large as the table: used once
+        return gradient.mul_(upstream), None, None
