@@ -35,7 +35,8 @@ def ours(batch: Parts, loss: Loss) -> tuple[Tensor, Tensor, Tensor]:
     mean, counts = batch_loss(
         rows, batch, USERS, loss, lambda near, far: score_loss(near[:, 0], far, loss)
     )
-    (3 * mean).backward()
+    (3 * mean).backward()  # type: ignore[no-untyped-call]
+    assert rows.grad is not None
     return mean.detach(), rows.grad, counts
 
 
@@ -49,7 +50,8 @@ def plain(loss: Loss) -> tuple[Tensor, Tensor]:
     if loss.sampling == "shared":
         far = users @ items[BATCH.negatives.flatten()[: loss.negatives]].T
     mean = score_loss((users * items[BATCH.positives]).sum(-1), far, loss)
-    (3 * mean).backward()
+    (3 * mean).backward()  # type: ignore[no-untyped-call]
+    assert rows.grad is not None
     return mean.detach(), rows.grad
 
 

@@ -51,7 +51,7 @@ class Batches:
     def __len__(self) -> int:
         return -(-self.n // self.batch_size)
 
-    def __iter__(self) -> Iterator[Parts]:
+    def __iter__(self) -> Generator[Parts]:
         drawn = self._drawn_ahead()
         try:
             for start in range(0, self.n, self.batch_size):

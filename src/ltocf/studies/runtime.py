@@ -59,7 +59,7 @@ def _step_of(model: Model) -> Callable[[], object]:
     """One training step of the paper's: a batch of 2,048 with one negative, and its gradients."""
     loss = BPR(negatives=1, sampling="uniform", l2=1e-4)
     batches = model.batches(loss, batch_size=BATCH, draw_by="pairs", seed=0, epoch=1)
-    batch = next(iter(batches))
+    batch = next(drawn.whole() for drawn in batches)
 
     def step() -> None:
         model.zero_grad()
