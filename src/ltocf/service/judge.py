@@ -33,7 +33,7 @@ def ranks_before(served: Served, store: EventStore, events: Sequence[Event]) -> 
         person = served.person(event.user, earlier.get(event.user, ()))
         owned = served.owned(person)
         (row,) = served.seen.item_ids.find([event.item or ""])
-        if row >= 0 and len(owned) and row not in owned:
+        if row >= 0 and not served.is_cold(person) and row not in owned:
             people.append((person, owned, row))
             places.append(place)
     if not people:

@@ -71,7 +71,7 @@ class Lists:
         people = self.people(served, [wanted.who for wanted in batch])
         histories = joined_histories(served.train, people)
         owned = [served.owned(person) for person in people]
-        cold = np.array([not len(items) for items in owned])
+        cold = np.array([served.is_cold(person) for person in people])
         try:
             scores = score_people(served.scorer, histories, people).float().cpu()
         except (

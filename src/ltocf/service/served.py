@@ -148,11 +148,17 @@ class Served:
             listed[int(rows[place])] = moment
         return list(listed.items())
 
+    def is_cold(self, person: Person) -> bool:
+        """Whether nothing is known of what they like."""
+        known = person.row != NOBODY and self.seen.user_degrees[person.row] > 0
+        return not known and not len(person.items)
+
     def owned(self, person: Person) -> Rows:
-        """What somebody has and is not recommended."""
+        """What somebody has met and is not recommended."""
         if person.row == NOBODY:
             return person.items
-        return np.concatenate([self.seen.items_of(person.row), person.items])
+        known = self.recommender.dataset.split.known
+        return np.concatenate([known.items_of(person.row), person.items])
 
     def popularity(self, counts: Mapping[str, int]) -> NDArray[np.float32]:
         """How many people have each item, with the events' counts by item. (n_items,)"""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ltocf.data.dataset import Dataset
 from ltocf.data.ingest.display import read_display
@@ -110,6 +112,27 @@ def enlarge(
     origin["updates"] = [*origin.get("updates", []), asdict(added)]
     names = _padded(dataset.item_names, added.items)
     return replace(dataset, split=split, item_names=names, origin=origin), added
+
+
+def forget_users(dataset: Dataset, users: Collection[Id]) -> tuple[Dataset, NDArray[np.bool_]]:
+    """The data set without any trace of these users, and which of its users are left."""
+    user_ids = dataset.split.train.user_ids
+    kept = np.ones(len(user_ids), dtype=bool)
+    rows = user_ids.find(users)
+    kept[rows[rows >= 0]] = False
+    if kept.all():
+        return dataset, kept
+    left, split = user_ids.select(np.flatnonzero(kept)), dataset.split
+
+    def without(part: Interactions) -> Interactions:
+        return placed(part, left, part.item_ids)
+
+    train, valid, test = without(split.train), without(split.valid), without(split.test)
+    if not len(train):
+        raise DataError("without these users there is nothing left to learn from")
+    unliked = None if split.unliked is None else without(split.unliked)
+    split = replace(split, train=train, valid=valid, test=test, unliked=unliked)
+    return replace(dataset, split=split), kept
 
 
 def rename_items(dataset: Dataset, names: str | Path, log_column: str) -> Dataset:

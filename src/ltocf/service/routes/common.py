@@ -41,6 +41,6 @@ def check_k(k: int, most: int) -> None:
 def known_person(live: Live, served: Served, user: str) -> Person:
     """Who they are now; Unknown if there is nothing of them."""
     person: Person = live.person_now(served, user)
-    if not len(served.owned(person)):
+    if served.is_cold(person):
         raise Unknown(f"unknown user {shorten_id(user)}: neither in the data nor in the events")
     return person
