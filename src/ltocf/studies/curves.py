@@ -29,9 +29,12 @@ def epoch_chart(found: Found, what: str, title: str, y: str | None = None) -> Ch
     """A value of the history over the epochs, a line a label."""
     series = []
     for label in found.labels:
-        histories = [outcome.history for outcome in found.of(label)]
+        histories = [
+            [record for record in outcome.history if what == "loss" or record.metrics]
+            for outcome in found.of(label)
+        ]
         ys = [[r.loss if what == "loss" else r.metrics[what] for r in h] for h in histories]
-        series.append(Series(label, [r.epoch for r in histories[0]], ys))
+        series.append(Series(label, [record.epoch for record in histories[0]], ys))
     name = what.replace("@20", "")
     return Chart(name, title, "epoch", y or METRICS[what], series, whole_x=True)
 

@@ -15,7 +15,7 @@ EPOCH = {
     "neumf": 30.0, "cmn": 50.0, "multvae": 80.0, "ngcf": 125.0,
 }  # fmt: skip
 RANKING = {"neumf": 120.0, "cmn": 540.0}
-PROPAGATION, NEGATIVE = 0.16, 0.12  # seconds for a step with h(A) E; for a negative of each pair
+PROPAGATION, NEGATIVE = 0.1, 0.06  # seconds for a step with h(A) E; for a negative of each pair
 STARTING, TESTING = 15.0, 3.0  # the graph and its singular vectors; ranking by dot product
 SMALL = 0.5  # seconds that a training of a few pairs takes
 

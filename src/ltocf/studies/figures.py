@@ -12,7 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from ltocf.files import replacing
 
@@ -55,6 +55,7 @@ class Series:
     label: str
     x: Sequence[float]
     ys: Sequence[Sequence[float]]
+    notes: Sequence[str] = ()  # beside the points of a scatter
 
     @property
     def mean(self) -> Any:
@@ -140,6 +141,10 @@ def _scatter(axes: Any, place: int, series: Series, chart: Chart) -> None:
         series.x, series.mean, label=series.label, linestyle="none", markersize=5,
         capsize=2, elinewidth=0.8, **bars, **_style(place),
     )  # fmt: skip
+    for x, y, note in zip(series.x, series.mean, series.notes, strict=False):
+        shift = (0, -10 if place % 2 else 5)  # so that two series do not write on each other
+        axes.annotate(note, (x, y), shift, textcoords="offset points", fontsize=6, ha="center")
+    axes.margins(0.15)
 
 
 def _dots(axes: Any, place: int, series: Series, chart: Chart) -> None:
@@ -155,12 +160,15 @@ def _dots(axes: Any, place: int, series: Series, chart: Chart) -> None:
 
 
 def _scale(axes: Any, chart: Chart) -> None:
+    if chart.log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
     if chart.kind == "dots":
         axes.set_yticks([-place for place in range(len(chart.ticks))], chart.ticks)
         axes.set_ylim(-len(chart.ticks) + 0.4, 0.6)
         return
-    if chart.log_x:
-        axes.set_xscale("log")
     if chart.log_y:
         axes.set_yscale("log")
     if chart.ticks:
@@ -171,13 +179,11 @@ def _scale(axes: Any, chart: Chart) -> None:
 
 
 def _legend(axes: Any, chart: Chart) -> None:
-    entries = len(chart.series) + len(chart.lines)
-    if entries <= 2:
-        axes.legend(loc="best")
-        return
-    # Many entries stand beneath the picture, where they cover nothing.
+    """Beneath the picture, where it covers nothing."""
+    labels = [*(series.label for series in chart.series), *chart.lines]
+    fits = sum(map(len, labels)) < 40  # characters, in one row with their samples
     axes.get_figure().legend(
-        loc="outside lower center", ncols=3 if entries == 3 else 2, columnspacing=1.2
+        loc="outside lower center", ncols=len(labels) if fits else 2, columnspacing=1.2
     )
 
 
@@ -189,7 +195,9 @@ def _write_data(chart: Chart, path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["series", chart.x or "x", "repeat", chart.y or "y"])
         for series in chart.series:
+            names = [f"{series.label}: {note}" for note in series.notes]
             for repeat, ys in enumerate(series.ys):
-                for x, y in zip(series.x, ys, strict=True):
-                    name = chart.ticks[int(x)] if chart.ticks else f"{x:.6g}"
-                    writer.writerow([series.label, name, repeat, f"{y:.6g}"])
+                for place, (x, y) in enumerate(zip(series.x, ys, strict=True)):
+                    label = names[place] if names else series.label
+                    at = chart.ticks[int(x)] if chart.ticks else f"{x:.6g}"
+                    writer.writerow([label, at, repeat, f"{y:.6g}"])

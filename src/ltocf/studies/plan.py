@@ -7,13 +7,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
-from ltocf.config import BPR, RunConfig, TrainConfig, find_config, shipped_configs
+from ltocf.config import BPR, RunConfig, TrainConfig, find_config, read_toml, shipped_configs
 from ltocf.data.dataset import Dataset
 from ltocf.models import MODELS
-from ltocf.runs.settings import make_config, means_something, read_config
+from ltocf.runs.settings import make_config, means_something
 
 Budget = Literal["quick", "full"]
 # The quick budget shows that every path works, in seconds; its figures mean little.
@@ -88,10 +87,14 @@ class Plan:
         return self._recipe(name, [*quick, *self.overrides], 0)
 
     def _recipe(self, name: str, changes: Sequence[str], seed: int) -> RunConfig:
-        path = _config_file(self.dataset.name, name)
-        model = read_config(path).model_name
+        """The package's config of this data set, or Gowalla's with batches to fit."""
+        own = shipped_configs().get(f"{self.dataset.name}-{name}")
+        values = read_toml(own or find_config(f"gowalla-{name}"))
+        if own is None:
+            values["train"].pop("batch_size", None)
+        model = values["model"]["name"]
         kept = [change for change in changes if _takes(model, change)]
-        config = read_config(path, [*kept, f"seed={seed}"])
+        config = make_config(values, [*kept, f"seed={seed}"])
         return config.model_copy(update={"dataset": self.data, "start_from": None})
 
 
@@ -101,12 +104,6 @@ def _takes(model: str, change: str) -> bool:
     kinds = (MODELS[model].Config, TrainConfig, BPR)
     known = any(key.rpartition(".")[2] in kind.model_fields for kind in kinds)
     return known and means_something(key, model)
-
-
-def _config_file(dataset: str, name: str) -> Path:
-    """The package's config of this data set, or Gowalla's where it has none."""
-    shipped = shipped_configs()
-    return shipped.get(f"{dataset}-{name}") or find_config(f"gowalla-{name}")
 
 
 def over_seeds(

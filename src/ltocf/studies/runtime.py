@@ -23,6 +23,7 @@ SOLVERS = {"euler": "Euler", "rk4": "RK4", "dormand_prince": "Dormand-Prince"}
 LIGHTGCN = "LightGCN, 3 layers"
 BATCH = 2048  # the paper's
 OURS, THEIRS = "ours", "torchdiffeq"
+PATHS = {OURS: "on the spectrum", THEIRS: "on the embeddings"}
 
 
 def settings(plan: Plan) -> list[Setting]:
@@ -107,11 +108,12 @@ def present(found: Found, page: Page) -> None:
 
 def _inference(found: Found) -> Chart:
     series = []
-    for path, mark in ((OURS, "ours"), (THEIRS, "torchdiffeq")):
-        for label, values in found.measured.items():
-            if path in values["inference"]:
-                x = [1000 * values["inference"][path]]
-                series.append(Series(f"{label}, {mark}", x, [found.test(label)]))
+    for path, mark in PATHS.items():
+        labels = [label for label in found.measured if path in found.measured[label]["inference"]]
+        x = [1000 * found.measured[label]["inference"][path] for label in labels]
+        ys = [[found.test(label)[0] for label in labels]]
+        notes = [label.removeprefix("LT-OCF, ") for label in labels]
+        series.append(Series(mark, x, ys, notes))
     return Chart(
         "inference", "Accuracy against inference time", "all final embeddings (ms)",
         "test Recall@20", series, "scatter", log_x=True,
@@ -121,7 +123,7 @@ def _inference(found: Found) -> Chart:
 def _steps(found: Found) -> Chart:
     labels = list(found.measured)
     series = []
-    for path, mark in ((OURS, "on the spectrum, ours"), (THEIRS, "torchdiffeq on the embeddings")):
+    for path, mark in PATHS.items():
         rows = [row for row, label in enumerate(labels) if path in found.measured[label]["step"]]
         values = [1000 * found.measured[labels[row]]["step"][path] for row in rows]
         series.append(Series(mark, rows, [values]))

@@ -100,16 +100,15 @@ def seconds_chart(found: Found, *, log: bool = False) -> Chart:
     series = []
     for label in found.labels:
         history = found.of(label)[0].history
-        passed = list(accumulate(record.seconds for record in history))
-        series.append(Series(label, passed, [[r.metrics["recall@20"] for r in history]]))
+        passed = accumulate(record.seconds for record in history)
+        points = [
+            (x, r.metrics["recall@20"]) for x, r in zip(passed, history, strict=True) if r.metrics
+        ]
+        series.append(Series(label, [x for x, _ in points], [[y for _, y in points]]))
     return Chart(
-        "recall-by-seconds",
-        "The same over time",
-        "training time (s)",
-        "Recall@20",
-        series,
-        log_x=log,
-    )
+        "recall-by-seconds", "Validation Recall@20 over time", "training time (s)", "Recall@20",
+        series, log_x=log,
+    )  # fmt: skip
 
 
 STUDY = Study(
