@@ -113,11 +113,11 @@ def test_a_model_that_starts_from_another_says_so_in_its_config(plan, tmp_path):
     study = STUDIES["table"]
     few = replace(
         study,
-        settings=lambda plan: [s for s in study.settings(plan) if s.label in ("MF", "GC-MC")],
+        settings=lambda plan: [s for s in study.settings(plan) if s.label in ("MF", "PinSage")],
         present=lambda found, page: None,
     )
     reproduce([few], plan, tmp_path)
-    (path,) = (tmp_path / "configs").glob("gcmc-*.toml")
+    (path,) = (tmp_path / "configs").glob("pinsage-*.toml")
     first = re.search(r'start_from = "(.*)"', path.read_text())[1]
     assert Run.open(tmp_path / first).finished
 

@@ -83,9 +83,9 @@ def test_estimates_grow_with_epochs_and_pairs_and_count_a_shared_training_once(p
     assert training_seconds(short, 10**6) < training_seconds(long, 10**6)
     assert training_seconds(short, 10**5) < training_seconds(short, 10**6)
     mf = Setting("a", plan.row("mf"))
-    both = [mf, Setting("b", plan.row("mf")), Setting("c", plan.row("gcmc"), start_from=mf)]
+    both = [mf, Setting("b", plan.row("mf")), Setting("c", plan.row("pinsage"), start_from=mf)]
     assert seconds_of(both, plan) == pytest.approx(
-        seconds_of([mf], plan) + seconds_of([Setting("c", plan.row("gcmc"))], plan)
+        seconds_of([mf], plan) + seconds_of([Setting("c", plan.row("pinsage"))], plan)
     )
 
 

@@ -25,7 +25,8 @@ class GCMC(EmbeddingModel):
     in the one-layer form compared in the NGCF paper for implicit feedback.
 
     H = leaky(D^-1 B E W1 + b1), Z = dropout(H W2 + b2), scored by dot product. One kind of edge
-    and no rating decoder; leaky ReLU as in NGCF's code; l2 on Z."""
+    and no rating decoder; leaky ReLU as in NGCF's code; l2 on Z. Or, as the paper also has it, with
+    D^-1/2 B D^-1/2 in place of the mean, which keeps that popular items are popular."""
 
     Config = GCMCConfig
     config: GCMCConfig

@@ -107,9 +107,12 @@ class Runner:
         """The share that is done, and the time left if the rest goes as what was done."""
         left = sum(self.left.values())
         done = self.total - left
-        pace = (time.monotonic() - self.started) / done if done > 0 else 1.0
-        share = 100 * done / self.total if self.total else 100.0
-        self.progress("studies", share, 100, f"{doing}, {duration(left * pace)} left")
+        share = done / self.total if self.total else 1.0
+        # The first seconds tell little: there is a graph to build and kernels to compile.
+        pace = (time.monotonic() - self.started) / done if done and share > 0.02 else 1.0
+        self.progress(
+            "studies", round(100 * share, 1), 100, f"{doing}, {duration(left * pace)} left"
+        )
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ltocf.ode.reference import propagate, reference_method
 from ltocf.studies.curves import epoch_chart
 from ltocf.studies.figures import Chart, Series
 from ltocf.studies.outcomes import Found, Outcome
-from ltocf.studies.plan import Plan, Setting
+from ltocf.studies.plan import Plan, Setting, over_seeds
 from ltocf.studies.report import Page, compare
 from ltocf.studies.study import Study
 
@@ -31,8 +31,9 @@ SOLVERS = {
 
 def settings(plan: Plan) -> list[Setting]:
     return [
-        Setting(label, plan.config("ltocf", f"solver={solver}"))
+        setting
         for solver, label in SOLVERS.items()
+        for setting in over_seeds(plan, label, f"solver={solver}", seeds=1)
     ]
 
 

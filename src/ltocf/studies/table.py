@@ -13,7 +13,7 @@ NAMES = {
     "pinsage": "PinSage", "multvae": "Mult-VAE", "grmf": "GRMF", "grmf-norm": "GRMF-norm",
     "ngcf": "NGCF", "lrgccf": "LR-GCCF", "lightgcn": "LightGCN", "ltocf": "LT-OCF",
 }  # fmt: skip
-FROM_MF = ("neumf", "cmn", "gcmc", "pinsage", "ngcf")  # start from MF's vectors
+FROM_MF = ("neumf", "cmn", "pinsage", "ngcf")  # start from MF's vectors
 # Recall@20 and NDCG@20 in the paper's Table 4.
 PUBLISHED = {
     "gowalla": {
