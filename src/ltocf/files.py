@@ -114,7 +114,8 @@ def os_reason(failure: Exception) -> str | None:
         return os.strerror(int(wrapped[1]))
     if isinstance(failure, OSError):
         return failure.strerror or str(failure)
-    return None
+    # All that polars says of a disk that is full when it writes the end of a Parquet file.
+    return "not all of it was taken" if "transport error" in str(failure) else None
 
 
 def _refuse_occupied(

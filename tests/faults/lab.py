@@ -5,6 +5,7 @@ A fresh process spends seconds on imports, which no kill can damage; a forked on
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
@@ -19,6 +20,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_SECONDS = 180.0
+PIPE_BYTES = 1 << 20
+Child = tuple[int, int, int]  # a process, and where its output and its errors can be read
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,6 @@ class Lab:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._number = 0
 
     def __enter__(self) -> Lab:
         paths = [str(ROOT / "src"), str(ROOT)]
@@ -73,21 +75,25 @@ class Lab:
 
     def call(self, function: str, *arguments: Any, **options: Any) -> Any:
         """What `module:function` returns in a process of its own; an AssertionError if it dies."""
-        answer = self.directory / f"answer-{self._number}.json"
-        ended = self._start([{"call": function, "with": arguments, "answer": str(answer)}], options)
-        if ended[0].code != 0:
-            raise AssertionError(f"{function}{arguments} ended with {ended[0]}")
-        return json.loads(answer.read_text())
+        ended = self.start(function, *arguments, **options)
+        if ended.code != 0:
+            raise AssertionError(f"{function}{arguments} ended with {ended}")
+        return json.loads((self.directory / "answer.json").read_text())
+
+    def start(self, function: str, *arguments: Any, **options: Any) -> Ended:
+        """How a process that calls `module:function` ends."""
+        answer = str(self.directory / "answer.json")
+        return self._start([{"call": function, "with": arguments, "answer": answer}], options)[0]
 
     def together(self, commands: list[tuple[object, ...]], **options: Any) -> list[Ended]:
         """Run command lines at the same time.
 
-        kill_after: seconds, or 0 for never. file_limit: bytes a file may grow to. env: variables.
+        kill_after: seconds, or 0 for never. kill_from: a path whose existence starts that clock.
+        file_limit: bytes a file may grow to. env: variables.
         """
         return self._start([{"ltocf": [str(word) for word in line]} for line in commands], options)
 
     def _start(self, work: list[dict[str, Any]], options: dict[str, Any]) -> list[Ended]:
-        self._number += 1
         assert self._server.stdin is not None and self._server.stdout is not None
         print(json.dumps({"work": work} | options), file=self._server.stdin, flush=True)
         answer = self._server.stdout.readline()
@@ -102,13 +108,10 @@ def _serve() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     _import_everything()
-    for number, line in enumerate(requests):
+    for line in requests:
         request = json.loads(line)
-        running = [
-            _fork(request, work, Path(f"child-{number}-{index}"))
-            for index, work in enumerate(request["work"])
-        ]
-        ended = _wait(running, request.get("kill_after", 0))
+        running = [_fork(request, work) for work in request["work"]]
+        ended = _wait(running, request.get("kill_after", 0), request.get("kill_from"))
         print(json.dumps(ended), file=answers, flush=True)
 
 
@@ -134,14 +137,17 @@ def _import_everything() -> None:
     town.shrink()
 
 
-def _fork(request: dict[str, Any], work: dict[str, Any], files: Path) -> tuple[int, Path]:
+def _fork(request: dict[str, Any], work: dict[str, Any]) -> Child:
+    # Pipes, since a limit on files must not hold for what the process says.
+    pipes = {1: os.pipe(), 2: os.pipe()}
+    for _, end in pipes.values():
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     process = os.fork()
     if process == 0:
         code = 1
         try:
-            for number, suffix in ((1, "out"), (2, "err")):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-                os.dup2(os.open(files.with_suffix(f".{suffix}"), flags, 0o644), number)
+            for number, (_, end) in pipes.items():
+                os.dup2(end, number)
             os.environ.update(request.get("env", {}))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if limit := request.get("file_limit"):
@@ -159,7 +165,20 @@ def _fork(request: dict[str, Any], work: dict[str, Any], files: Path) -> tuple[i
                 sys.stdout.flush()
                 sys.stderr.flush()
             os._exit(code)
-    return process, files
+    for _, end in pipes.values():
+        os.close(end)
+    return process, pipes[1][0], pipes[2][0]
+
+
+def _read(pipe: int) -> str:
+    """What a process that has ended wrote. Its children may still hold the other end."""
+    os.set_blocking(pipe, False)
+    found = b""
+    with suppress(BlockingIOError):
+        while piece := os.read(pipe, PIPE_BYTES):
+            found += piece
+    os.close(pipe)
+    return found.decode(errors="replace")
 
 
 def _work(work: dict[str, Any]) -> int:
@@ -177,33 +196,34 @@ def _work(work: dict[str, Any]) -> int:
     return 0
 
 
-def _wait(running: list[tuple[int, Path]], kill_after: float) -> list[dict[str, Any]]:
+def _wait(running: list[Child], kill_after: float, kill_from: str | None) -> list[dict[str, Any]]:
     """Wait for all, kill all when their time has come, and tell how each one ended."""
-    started, limit = time.monotonic(), kill_after or LONGEST_SECONDS
+    started = clock = time.monotonic()
     ended: dict[int, dict[str, Any]] = {}
-    killed = False
+    killed, waiting = False, kill_from is not None
     while len(ended) < len(running):
-        seconds = time.monotonic() - started
-        if not killed and seconds >= limit:
+        if waiting and os.listdir(kill_from):
+            waiting, clock = False, time.monotonic()
+        late = time.monotonic() - started >= LONGEST_SECONDS
+        due = kill_after and not waiting and time.monotonic() - clock >= kill_after
+        if not killed and (late or due):
             killed = True
-            for process, _ in running:
+            for process, _, _ in running:
                 if process not in ended:
                     os.kill(process, signal.SIGKILL)
-        for process, files in running:
+        for process, out, err in running:
             if process not in ended:
                 found, status, usage = os.wait4(process, os.WNOHANG)
                 if found:
-                    texts = {
-                        suffix: files.with_suffix(f".{suffix}").read_text(errors="replace")
-                        for suffix in ("out", "err")
-                    }
                     ended[process] = {
                         "code": os.waitstatus_to_exitcode(status),
                         "seconds": time.monotonic() - started,
                         "megabytes": usage.ru_maxrss // 1024,
-                    } | texts
+                        "out": _read(out),
+                        "err": _read(err),
+                    }
         time.sleep(0.001)
-    return [ended[process] for process, _ in running]
+    return [ended[process] for process, _, _ in running]
 
 
 if __name__ == "__main__":

@@ -43,3 +43,10 @@ def shrink() -> None:
     catalog.PUBLISHED[PUBLISHED] = catalog.Published(
         (sums[0], sums[1]), users=3000, items=3002, train=9000, test=3000
     )
+
+
+def fetch() -> str:
+    """Download the published set if it is not in the cache."""
+    from ltocf.data.sources.catalog import find_published
+
+    return str(find_published(PUBLISHED))

@@ -65,6 +65,7 @@ def train_run(run: Run, progress: Progress = silent) -> Metrics:
 
 def _train(run: Run, progress: Progress) -> Metrics:
     if run.finished:
+        run.forget_state()  # it may have been killed just before it did
         raise CheckpointError(f"{run.path}: already finished; nothing to resume")
     state = run.load_state()
     records = run.history()[: state.epoch if state else 0]

@@ -145,7 +145,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        return (self.path / METRICS).is_file()
+        return self._files.exists(METRICS)
 
     def save_state(self, state: TrainState) -> None:
         counters = {name: json.dumps(getattr(state, name)) for name in COUNTERS}
@@ -177,7 +177,12 @@ class Run:
         with self.writing():
             self.save_weights(model)
             self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
-            self._files.remove(STATE)
+            self.forget_state()
+
+    def forget_state(self) -> None:
+        """Remove what resuming needed."""
+        self._files.remove(STATE)
+        self._files.settle()
 
     def metrics(self) -> Metrics:
         if not self._files.exists(METRICS):

@@ -71,9 +71,20 @@ class RunFiles:
         digests = self.digests()
         now = [self._written[name]] if name in self._written else digests.allowed(name)
         digests.allow(name, *now, entry)
+        self._write_digests(digests)
+        self._written[name] = entry
+
+    def settle(self) -> None:
+        """Allow no more than what was written: nothing is to be replaced any more."""
+        with self.writing():
+            digests = self.digests()
+            for name, entry in self._written.items():
+                digests.allow(name, entry)
+            self._write_digests(digests)
+
+    def _write_digests(self, digests: Digests) -> None:
         with replacing(self.path / DIGESTS, error=CheckpointError) as temporary:
             temporary.write_text(digests.to_json(), encoding="utf-8")
-        self._written[name] = entry
 
     def put_text(self, name: str, text: str) -> None:
         self.put(name, lambda file: file.write_text(text, encoding="utf-8"))

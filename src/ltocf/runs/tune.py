@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,8 +110,21 @@ def tune(
     choices = [Choice.parse(text) for text in space or _usual_space(config.model_name)]
     first = _settings(config, {choice.key: (*choice.options, choice.low)[0] for choice in choices})
     check_settings(first.model_name, first.model_options)
-    with writing(output, error=ConfigError):
+    with writing(output, error=ConfigError), _database(output):
         return _search(dataset, config, output, trials, choices, progress)
+
+
+@contextmanager
+def _database(output: Path) -> Iterator[None]:
+    """What SQLite refuses, as one line: a full disk, a damaged file."""
+    _optuna()
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise ConfigError(f"{output / 'study.db'}: cannot be used ({reason})") from None
 
 
 def _search(
@@ -191,13 +205,16 @@ def _open_study(output: Path, config: RunConfig, choices: Sequence[Choice]) -> o
         pruner=library.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=2),
     )
     about = {"config": to_toml(config), "space": [repr(choice) for choice in choices]}
-    before = study.user_attrs
-    if before and before != about:
+    # One that was killed at its start has only some of them.
+    if any(about[key] != value for key, value in study.user_attrs.items()):
         raise ConfigError(
             f"{output}: holds a study of other settings or choices; give another output"
         )
     for key, value in about.items():
         study.set_user_attr(key, value)
+    for trial in study.trials:
+        if not trial.state.is_finished():  # nobody else is here, so whoever ran it was killed
+            study.tell(trial.number, state=library.trial.TrialState.FAIL)
     return study
 
 
