@@ -8,7 +8,7 @@ PARALLEL := -n auto --dist worksteal
 export MPLBACKEND := Agg
 export LTOCF_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test quick portable coverage oldest check format clean
+.PHONY: demo test quick faults portable coverage oldest check format clean
 demo: .venv/installed
 	$(BIN)/ltocf demo
 
@@ -18,6 +18,11 @@ test: check
 # Under three minutes on two cores.
 quick: check
 	$(BIN)/python $(PYTEST) $(PARALLEL) -m "not slow"
+
+# Kills, full disks, two at once, damage and hostile input, many times: half an hour, from a seed.
+# Its last line is one JSON object; WRITE=--write puts the counts into docs/reliability.md.
+faults: .venv/installed-dev
+	$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --seconds $(or $(SECONDS),1800) $(WRITE)
 
 # What computes, where other instructions and other numbers of threads round otherwise. Each line is
 # one kind of machine: what ATen (torch), OpenBLAS (NumPy, SciPy), MKL (torch) and Numba may use.

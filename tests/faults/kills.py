@@ -14,10 +14,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from ltocf.config import read_config
 from ltocf.data.dataset import Dataset
 from ltocf.files import writing
 from ltocf.runs.run import Run
+from ltocf.runs.settings import read_config
 
 from .contents import contents, leftovers
 from .lab import Ended, Lab
@@ -184,7 +184,7 @@ def mirror(directory: Path, seconds: float) -> Iterator[str]:
 def kill_download_once(world: World, random_: random.Random) -> bool:
     trial = world.fresh()
     with mirror(world.directory / "published", 0.2) as address:
-        env = {"LTOCF_MIRROR": address, "XDG_CACHE_HOME": str(trial)}
+        env = {"LTOCF_MIRROR": address, "XDG_CACHE_HOME": str(trial), "LTOCF_DATA": ""}
         fetch = partial(world.lab.start, "tests.faults.town:fetch", env=env)
         ended = fetch(kill_after=random_.uniform(0.02, 0.6))
         again = fetch()

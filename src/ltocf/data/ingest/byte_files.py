@@ -8,6 +8,7 @@ import sys
 import tempfile
 import weakref
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,11 +54,17 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             with gzip.open(file) as stream:
                 try:
                     yield stream  # type: ignore[misc]
-                except EOFError as error:
+                except (EOFError, zlib.error) as error:
                     raise OSError(str(error)) from None
         elif start.startswith(ZSTANDARD):
             with _open_zstandard(path, file) as stream:
-                yield stream
+                try:
+                    yield stream
+                except Exception as error:
+                    # The package's own error, whose class is only there if the package is.
+                    if type(error).__name__ != "ZstdError":
+                        raise
+                    raise OSError(str(error)) from None
         else:
             yield file
 
@@ -103,5 +110,5 @@ def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read as a zip archive ({error})") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ltocf.data.ingest.readers import EXTRA, Table
+from ltocf.data.ingest.readers import EXTRA, Table, reading
 from ltocf.data.ingest.roles import NAMES, OPTIONAL
 from ltocf.data.ingest.text_form import plain
 from ltocf.errors import DataError
@@ -85,7 +85,8 @@ def _guess_by_place(table: Table, role: str, names: Sequence[str]) -> str | None
     if role in ("user", "item"):
         place = ("user", "item").index(role)
         return names[place] if place < len(names) else None
-    sample = table.frame.head(SAMPLE_ROWS).collect()
+    with reading(table.label):
+        sample = table.frame.head(SAMPLE_ROWS).collect()
     for name in names[2:]:
         values = sample[name].drop_nulls()
         numbers = values.cast(pl.Float64, strict=False).drop_nulls()
