@@ -51,7 +51,7 @@ def comments(kind: type[BaseModel]) -> dict[str, str]:
     source = inspect.getsource(kind)
     lines = source.splitlines()
     found: dict[str, str] = {}
-    for node in ast.walk(ast.parse(inspect.cleandoc(source))):
+    for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
             continue
         above, row = [], node.lineno - 2

@@ -71,3 +71,9 @@ def test_a_file_imports_only_from_files_above_it(path):
 @pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_no_file_is_longer_than_one_idea(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 250
+
+
+def test_every_folder_is_a_package():
+    """Or a wheel would leave it out, while an editable install would not tell."""
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    assert not [folder for folder in folders if not (folder / "__init__.py").is_file()]
