@@ -8,6 +8,7 @@ examples/*.md          from the scripts in examples/, which are in percent forma
 from __future__ import annotations
 
 import ast
+import html
 import inspect
 import re
 from collections.abc import Iterator
@@ -27,6 +28,11 @@ ROOT = Path(__file__).parent.parent
 
 def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    """As code in a table, where a backtick would keep the backslash of an escaped bar."""
+    return f"<code>{html.escape(' '.join(text.split())).replace('|', '&#124;')}</code>"
 
 
 def command_page() -> Iterator[str]:
@@ -63,13 +69,15 @@ def comments(kind: type[BaseModel]) -> dict[str, str]:
     return found
 
 
-def field_table(kind: type[BaseModel]) -> Iterator[str]:
+def field_table(kind: type[BaseModel], left_out: tuple[str, ...] = ()) -> Iterator[str]:
     said: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:
             said |= comments(base)
     yield "| setting | type | default | meaning |\n| --- | --- | --- | --- |"
     for name, field in kind.model_fields.items():
+        if name in left_out:
+            continue
         annotation = inspect.formatannotation(field.annotation).replace("typing.", "")
         limits = ", ".join(
             f"{sign} {getattr(limit, attribute)}"
@@ -78,8 +86,9 @@ def field_table(kind: type[BaseModel]) -> Iterator[str]:
             if hasattr(limit, attribute)
         )
         default = field.get_default(call_default_factory=True, validated_data={})
-        shown = "" if default is PydanticUndefined else f"`{cell(repr(default))}`"
-        kind_text = f"`{cell(annotation)}`" + (f", {limits}" if limits else "")
+        known = default is not PydanticUndefined and not isinstance(default, BaseModel)
+        shown = code(repr(default)) if known else ""
+        kind_text = code(annotation) + (f", {limits}" if limits else "")
         yield f"| `{name}` | {kind_text} | {shown} | {cell(said.get(name, ''))} |"
 
 
@@ -94,7 +103,7 @@ def settings_page() -> Iterator[str]:
         "model is refused."
     )
     yield "\n## A run\n"
-    yield from field_table(RunConfig)
+    yield from field_table(RunConfig, ("loss", "train", "versions"))
     yield "\n## `[train]`\n"
     yield from field_table(TrainConfig)
     for name, kind in LOSSES.items():
