@@ -8,7 +8,7 @@ PARALLEL := -n auto --dist worksteal
 export MPLBACKEND := Agg
 export LTOCF_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test quick faults portable coverage oldest check format clean
+.PHONY: demo test quick faults portable coverage oldest docs release check format clean
 demo: .venv/installed
 	$(BIN)/ltocf demo
 
@@ -42,6 +42,14 @@ coverage: .venv/installed-dev
 oldest: .venv-oldest/installed
 	.venv-oldest/bin/python $(PYTEST) $(PARALLEL) -m "not slow"
 
+# Into site/, searchable offline; a broken link or a public name without documentation fails.
+docs: .venv/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# Into dist/, built twice to the same bytes, and tried from the wheel alone in an empty environment.
+release: .venv/installed-dev
+	$(BIN)/python tools/release.py
+
 check: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -67,4 +75,4 @@ format: .venv/installed-dev
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest build dist src/*.egg-info .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist site src/*.egg-info .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

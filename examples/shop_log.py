@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from ltocf import Recommender
-from ltocf.data.ingest.memory import read_log
 from ltocf.data.dataset import Dataset
+from ltocf.data.ingest.memory import read_log
 from ltocf.data.splits import split_leave_last_out
 
 # %% [markdown]

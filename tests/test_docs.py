@@ -11,8 +11,13 @@ DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+PAGES = sorted(
+    path.name for path in DOCS.glob("*.md") if BLOCK.search(path.read_text(encoding="utf-8"))
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["own-data.md", "api.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_command_and_example_of_a_page_runs(page, ltocf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     known: dict[str, object] = {}

@@ -2,7 +2,6 @@ from dataclasses import asdict
 
 import pytest
 import torch
-from tests.models.toys import fit
 
 from ltocf.config import BPR, BSL, Softmax, TrainConfig
 from ltocf.data.splits import hold_out_validation
@@ -12,6 +11,7 @@ from ltocf.models import build_model
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.records import TrainState
 from ltocf.runs.training import training_device
+from tests.models.toys import fit
 
 OPTIONS = {"dim": 8}
 FAST = TrainConfig(epochs=4, batch_size=512, learning_rate=0.02, patience=99, average_decay=0.9)

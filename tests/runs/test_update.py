@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from tests.models.toys import used_by
 
 from ltocf.data.ingest.growth import Added, enlarge
 from ltocf.data.ingest.prepare import Recipe, prepare
@@ -16,6 +15,7 @@ from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.update import grow, update_run
+from tests.models.toys import used_by
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]
 LOG = pl.DataFrame(PAIRS, schema=["user", "item"], orient="row")

@@ -1,0 +1,59 @@
+"""The site says what the code says: messages, public names, pages."""
+
+import ast
+import inspect
+import pydoc
+import re
+from pathlib import Path
+
+import pytest
+
+import ltocf
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+MESSAGES = re.findall(r"\*\*`(.+?)`", (DOCS / "troubleshooting.md").read_text(encoding="utf-8"))
+REFERENCE = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+DOCUMENTED = re.findall(r"^::: (\S+)", REFERENCE, re.MULTILINE)
+
+
+def literals() -> set[str]:
+    """The pieces of text in our source that are long enough to tell a message by."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value.strip(" ;:,.()"))
+    return {text for text in found if len(text) >= 10 and " " in text}
+
+
+LITERALS = literals()
+
+
+def test_troubleshooting_covers_at_least_twenty_messages():
+    assert len(MESSAGES) >= 20
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_every_message_of_troubleshooting_is_one_of_ours(message):
+    beginning = message.partition("...")[0]
+    assert any(text in message or beginning in text for text in LITERALS)
+
+
+def test_everything_public_is_in_the_reference():
+    for name in ltocf.__all__:
+        if name != "__version__":
+            assert any(entry.endswith(f".{name}") for entry in DOCUMENTED), name
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_a_documented_name_exists_and_says_what_it_does(name):
+    found = pydoc.locate(name)
+    assert found is not None
+    assert inspect.getdoc(found)
+
+
+def test_every_page_is_in_the_navigation():
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = {p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")}
+    assert not [page for page in pages if not re.search(rf"(?<![\w/-]){re.escape(page)}", nav)]
