@@ -36,10 +36,11 @@ def code(text: str) -> str:
 
 
 def command_page() -> Iterator[str]:
-    yield "# Command line\n\nMade from the commands' own help; `ltocf COMMAND --help` shows the same."
+    yield "# Command line\n\nThe commands' own help; `ltocf COMMAND --help` shows the same."
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         words = [p.metavar or p.name.upper() for p in command.params if p.opts[0][0] != "-"]
-        yield f"\n## ltocf {name}\n\n{cell(command.help)}\n\n```text\nltocf {name} {' '.join(words)} [OPTIONS]\n```\n"
+        usage = f"```text\nltocf {name} {' '.join(words)} [OPTIONS]\n```"
+        yield f"\n## ltocf {name}\n\n{cell(command.help)}\n\n{usage}\n"
         yield "| | | default |\n| --- | --- | --- |"
         for parameter in command.params:
             if parameter.name == "help" or parameter.hidden:

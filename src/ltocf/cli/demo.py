@@ -17,25 +17,33 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the runs go.")
     ] = Path("runs/demo"),
-    epochs: Annotated[int, typer.Option(help="Of training, for each model.")] = 12,
+    epochs: Annotated[int, typer.Option(help="Epochs of training for each model.")] = 12,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Take a hamlet instead of the town: a few seconds.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """The whole tour on built-in data: train, compare, recommend. About a minute."""
+    from ltocf.data.sources.town import make_town
     from ltocf.recommend.recommender import Recommender
+    from ltocf.runs.curves import draw_metrics
     from ltocf.runs.pipeline import start_run, train_run
     from ltocf.runs.settings import make_config, means_something
 
-    say("A town of 2,000 people and 1,500 places; who will like what?")
+    town = (make_town(people=300, places=200) if quick else make_town()).dataset
+    train = town.split.train
+    say(f"A town of {train.n_users:,} people and {train.n_items:,} places; who will like what?")
     metrics = {}
     for name in COMPARED:
         length = [f"epochs={epochs}"] if means_something("epochs", name) else []
         config = make_config({}, ["dataset=town", f"model={name}", *length])
-        run = start_run(config, output / name, overwrite=True)
+        run = start_run(config, output / name, dataset=town, overwrite=True)
         with show_progress(training=name) as progress:
             metrics[name] = train_run(run, progress)
     recommender = Recommender.load(output / "ltocf")
     people = recommender.dataset.split.train.user_ids.ids.head(3).to_list()
     found = recommender.recommend(people, 5)
+    draw_metrics(metrics, output / "compared.png")
     if as_json:
         print_json({"metrics": metrics, "recommendations": found.to_dicts()})
         return
@@ -49,5 +57,5 @@ def demo(
         cells = [[str(row["name"]), f"{row['score']:.2f}"] for row in rows]
         print_table(f"\nFor {person}", ["place", "score"], cells)
         print(f"the first, {recommender.explain(person, rows[0]['item']).sentence(2)}")
-    print(f"\nCurves: {output / 'ltocf' / 'curves.png'}")
+    print(f"\nCompared: {output / 'compared.png'}   curves: {output / 'ltocf' / 'curves.png'}")
     print(f"Next:   ltocf recommend {output / 'ltocf'} --user {people[0]}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ltocf.files import replacing
+from ltocf.ranking.metrics import Metrics
 from ltocf.runs.records import EpochRecord
 
 BLUE, ORANGE = "#2b6cb0", "#c05621"
@@ -36,5 +37,27 @@ def draw_curves(records: Sequence[EpochRecord], path: Path) -> None:
         axes.set_xlabel("epoch")
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150, format="png")
+
+
+def draw_metrics(metrics: Mapping[str, Metrics], path: Path) -> None:
+    """Recall@20 and NDCG@20 of several models, side by side."""
+    figure = Figure(figsize=(6.4, 1.2 + 0.55 * len(metrics)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for shift, name, label, color in (
+        (-0.2, "recall@20", "Recall@20", BLUE),
+        (0.2, "ndcg@20", "NDCG@20", ORANGE),
+    ):
+        values = [found[name] for found in metrics.values()]
+        places = [place + shift for place in range(len(values))]
+        bars = axes.barh(places, values, height=0.36, color=color, label=label)
+        axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=9)
+    axes.set_yticks(range(len(metrics)), list(metrics))
+    axes.invert_yaxis()
+    axes.set(xlabel="on pairs that the models have not seen", xlim=(0, axes.get_xlim()[1] * 1.12))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower right")
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=150, format="png")
