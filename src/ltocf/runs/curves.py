@@ -58,6 +58,6 @@ def draw_metrics(metrics: Mapping[str, Metrics], path: Path) -> None:
     axes.invert_yaxis()
     axes.set(xlabel="on pairs that the models have not seen", xlim=(0, axes.get_xlim()[1] * 1.12))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=150, format="png")
