@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ltocf.data.interactions import Interactions
+from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
 
 
@@ -24,12 +24,17 @@ def histories_of(train: Interactions, *, ordered: bool = True) -> csr_array:
     return csr_array((entries, train.items, train.indptr), shape=(train.n_users, train.n_items))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HistoryWeights:
-    """What a model makes of a history before it looks at it: an item's entry to the power
-    `recency`. With 0 all items count alike; with more, those that came last count most."""
+    """What a model makes of a history before it looks at it: how recent and how strong.
+
+    An item counts by its entry to the power `recency`. With 0 all items count alike; with more,
+    those that came last count most. Where `train` has weights, a known user's item counts by its
+    strength too, and what they touched since, and all that a new user has, by the strength 1.
+    """
 
     recency: float = 0.0
+    train: Interactions | None = None
 
     def check(self, train: Interactions) -> None:
         if self.recency and train.timestamps is None:
@@ -42,24 +47,60 @@ class HistoryWeights:
     def of(self, train: Interactions) -> csr_array:
         """The weighted history of every user. (n_users, n_items)"""
         self.check(train)
-        return self.weigh(histories_of(train, ordered=self.recency > 0))
+        everybody = np.arange(train.n_users, dtype=np.int32)
+        return self.weigh(histories_of(train, ordered=self.recency > 0), everybody)
 
-    def weigh(self, histories: csr_array) -> csr_array:
-        """Entries to the power `recency`, each row then scaled to a mean of 1."""
-        if not self.recency:
-            return _with_values(histories, np.ones(histories.nnz))
-        counts = np.diff(histories.indptr)
-        weights = histories.data.astype(np.float64) ** self.recency
-        rows = np.repeat(np.arange(len(counts)), counts)
-        sums = np.bincount(rows, weights, minlength=len(counts))
-        return _with_values(histories, weights * (counts / np.maximum(sums, 1e-300))[rows])
+    def weigh(self, histories: csr_array, own: Rows | None = None) -> csr_array:
+        """Recency times strength, each scaled to a mean of 1 in every row.
 
-    def normalise(self, histories: csr_array, item_degrees: NDArray[np.int64]) -> csr_array:
+        `own` are the users' rows in the training data, NOBODY (-1) for who has none.
+        """
+        return _with_values(histories, self._recency(histories) * self._strengths(histories, own))
+
+    def normalise(
+        self, histories: csr_array, item_strengths: NDArray[np.float64], own: Rows | None = None
+    ) -> csr_array:
         """The rows that users with these histories would have in the normalised adjacency."""
-        weighted = self.weigh(histories)
-        counts = np.diff(weighted.indptr)
-        degrees = np.maximum(item_degrees[weighted.indices], 1)
-        return _with_values(weighted, weighted.data / np.sqrt(np.repeat(counts, counts) * degrees))
+        strengths = self._raw_strengths(histories, own)
+        values = self._recency(histories) * strengths
+        rows = _rows_of_entries(histories)
+        sums = np.bincount(rows, strengths, minlength=histories.shape[0])
+        items = item_strengths[histories.indices]
+        return _with_values(histories, values / np.sqrt(sums[rows] * np.where(items > 0, items, 1)))
+
+    def _recency(self, histories: csr_array) -> NDArray[np.float64]:
+        if not self.recency:
+            return np.ones(histories.nnz)
+        return _scaled(histories, histories.data.astype(np.float64) ** self.recency)
+
+    def _strengths(self, histories: csr_array, own: Rows | None) -> NDArray[np.float64]:
+        strengths = self._raw_strengths(histories, own)
+        weighted = self.train is not None and self.train.weights is not None
+        return _scaled(histories, strengths) if weighted else strengths
+
+    def _raw_strengths(self, histories: csr_array, own: Rows | None) -> NDArray[np.float64]:
+        train, found = self.train, np.ones(histories.nnz)
+        if train is None or train.strengths is None or own is None:
+            return found
+        width = np.int64(max(train.n_items, 1))
+        users = np.repeat(own, np.diff(histories.indptr))
+        wanted, there = users * width + histories.indices, train.users * width + train.items
+        places = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
+        known = (users >= 0) & (there[places] == wanted)
+        found[known] = train.strengths[places[known]]
+        return found
+
+
+def _rows_of_entries(histories: csr_array) -> NDArray[np.int64]:
+    return np.repeat(np.arange(histories.shape[0]), np.diff(histories.indptr))
+
+
+def _scaled(histories: csr_array, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values with a mean of 1 in every row."""
+    rows, counts = _rows_of_entries(histories), np.diff(histories.indptr)
+    sums = np.bincount(rows, values, minlength=len(counts))
+    scaled: NDArray[np.float64] = values * (counts / np.maximum(sums, 1e-300))[rows]
+    return scaled
 
 
 def _with_values(rows: csr_array, values: NDArray[np.floating]) -> csr_array:

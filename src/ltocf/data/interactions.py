@@ -212,6 +212,16 @@ class Interactions:
         return None if self.weights is None else np.log2(1 + self.weights)
 
     @cached_property
+    def user_strengths(self) -> NDArray[np.float64]:
+        """The sum over each user's pairs, which without weights is their number. (n_users,)"""
+        return np.bincount(self.users, self.strengths, minlength=self.n_users).astype(np.float64)
+
+    @cached_property
+    def item_strengths(self) -> NDArray[np.float64]:
+        """The sum over each item's pairs, which without weights is their number. (n_items,)"""
+        return np.bincount(self.items, self.strengths, minlength=self.n_items).astype(np.float64)
+
+    @cached_property
     def fingerprint(self) -> str:
         """Changes when a pair, a weight or the number of users or items does; names caches."""
         digest = RowDigest()

@@ -26,6 +26,8 @@ class BipartiteGraph:
     """The normalised adjacency A[u, i] = 1 / sqrt(deg u * deg i), users' rows first, then items'.
 
     `graph @ E` is A E for E of shape (n_nodes, dim), differentiable, on its device, in its dtype.
+    Where interactions have strengths s, A[u, i] = s_ui / sqrt(sum of u's * sum of i's). The kernels
+    store no values, so that is left to torch's sparse product, which is slower.
     """
 
     def __init__(self, train: Interactions) -> None:
@@ -33,6 +35,7 @@ class BipartiteGraph:
         self.n_users, self.n_items = train.n_users, train.n_items
         self.n_nodes = self.n_users + self.n_items
         self.degrees: NDArray[np.int64] = np.concatenate([train.user_degrees, train.item_degrees])
+        self.strengths = np.concatenate([train.user_strengths, train.item_strengths])
         # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table.
         self.indptr: NDArray[np.int64] = np.concatenate([[0], np.cumsum(self.degrees)])
         self._sparse: dict[tuple[torch.device, torch.dtype], Tensor] = {}
@@ -58,7 +61,7 @@ class BipartiteGraph:
 
     def product(self, E: Tensor) -> Tensor:
         """A E without gradients."""
-        if E.device.type != "cpu":
+        if not self._has_kernels(E):
             return self.sparse_matrix(E.device, E.dtype) @ E
         assert len(E) == self.n_nodes  # the kernels do not look
         whole = _whole_registers(E)
@@ -72,8 +75,11 @@ class BipartiteGraph:
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None = None
     ) -> tuple[Tensor, list[float]]:
         """sum_k c_k T_k(A) E, and each <T_k(A) E, other> if there is an `other`. No gradients."""
-        compute = self._chebyshev_cpu if E.device.type == "cpu" else self._chebyshev_torch
+        compute = self._chebyshev_cpu if self._has_kernels(E) else self._chebyshev_torch
         return compute(E.detach(), coefficients, other)
+
+    def _has_kernels(self, E: Tensor) -> bool:
+        return E.device.type == "cpu" and self.interactions.strengths is None
 
     def _chebyshev_cpu(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
@@ -113,8 +119,11 @@ class BipartiteGraph:
         """A itself, as torch stores it. (n_nodes, n_nodes)"""
         if (device, dtype) not in self._sparse:
             indptr, neighbours = torch.from_numpy(self.indptr), torch.from_numpy(self.neighbours)
-            root = torch.from_numpy(np.sqrt(np.maximum(self.degrees, 1)))
+            root = torch.from_numpy(np.sqrt(np.where(self.strengths > 0, self.strengths, 1)))
             values = 1 / (root[neighbours.long()] * root.repeat_interleave(indptr.diff()))
+            if (strengths := self.interactions.strengths) is not None:
+                by_item = np.argsort(self.interactions.items, kind="stable")
+                values *= torch.from_numpy(np.concatenate([strengths, strengths[by_item]]))
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
                 self._sparse[device, dtype] = torch.sparse_csr_tensor(

@@ -1,6 +1,7 @@
 """Other normalisations of the adjacency, as `graph @` between scalings of the rows.
 
-With B the 0/1 adjacency and D its degrees the graph is A = D^-1/2 B D^-1/2, so B = D^1/2 A D^1/2.
+With B the adjacency, of 0 and 1 or of strengths, and D its row sums, the graph is
+A = D^-1/2 B D^-1/2, so B = D^1/2 A D^1/2.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from ltocf.graph.bipartite import BipartiteGraph
 
 
 def degrees(graph: BipartiteGraph, like: Tensor) -> Tensor:
-    """Of every node, at least 1: an empty row of B stays empty. (n_nodes, 1)"""
-    return torch.from_numpy(np.maximum(graph.degrees, 1)).to(like)[:, None]
+    """Of every node, 1 where there are none: an empty row of B stays empty. (n_nodes, 1)"""
+    return torch.from_numpy(np.where(graph.strengths > 0, graph.strengths, 1)).to(like)[:, None]
 
 
 def neighbour_sum(graph: BipartiteGraph, E: Tensor) -> Tensor:
@@ -42,4 +43,4 @@ def with_self_loops(graph: BipartiteGraph, E: Tensor) -> Tensor:
 
 
 def _true_degrees(graph: BipartiteGraph, like: Tensor) -> Tensor:
-    return torch.from_numpy(graph.degrees).to(like)[:, None]
+    return torch.from_numpy(graph.strengths).to(like)[:, None]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -75,8 +76,10 @@ def half_product(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor]:
 def _dense(graph: BipartiteGraph, rank: int) -> SingularVectors:
     train = graph.interactions
     N = torch.zeros(graph.n_users, graph.n_items, dtype=torch.float64)
-    degrees = train.user_degrees[train.users] * train.item_degrees[train.items]
-    N[train.users, train.items] = torch.from_numpy(degrees**-0.5)
+    values = (train.user_strengths[train.users] * train.item_strengths[train.items]) ** -0.5
+    if train.strengths is not None:
+        values *= train.strengths
+    N[train.users, train.items] = torch.from_numpy(values)
     _, values, items = torch.linalg.svd(N, full_matrices=False)
     return SingularVectors(values[:rank], items[:rank].T.float().contiguous())
 
@@ -148,7 +151,7 @@ def _digest(name: str, vectors: SingularVectors) -> str:
     return digest.hexdigest()
 
 
-def powers(degrees: np.ndarray[tuple[int], np.dtype[np.int64]], exponent: float) -> Tensor:
-    """degree^exponent, and 0 for what nobody has. (n,)"""
-    positive = np.maximum(degrees, 1).astype(np.float64) ** exponent
-    return torch.from_numpy(np.where(degrees > 0, positive, 0).astype(np.float32))
+def powers(strengths: NDArray[np.float64], exponent: float) -> Tensor:
+    """strength^exponent, and 0 for what nobody has. (n,)"""
+    positive = np.where(strengths > 0, strengths, 1) ** exponent
+    return torch.from_numpy(np.where(strengths > 0, positive, 0).astype(np.float32))

@@ -59,7 +59,7 @@ class BSPM(ItemFilterModel):
         return self.sharpening(x) - (0.5 if self.config.average else 0)
 
     def solve(self, seed: int) -> dict[str, Tensor]:
-        config, degrees = self.config, self.graph.interactions.item_degrees
+        config, degrees = self.config, self.graph.interactions.item_strengths
         values, V = singular_vectors(self.graph, config.rank)
         coefficients, excess = deflate(lambda x: x * self.sharpening(x), values**2, config.degree)
         even, _ = deflate(self.ideal_sharpening, torch.empty(0), IDEAL_DEGREE)

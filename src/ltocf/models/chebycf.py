@@ -43,7 +43,7 @@ class ChebyCF(ItemFilterModel):
 
     def solve(self, seed: int) -> dict[str, Tensor]:
         values, V = singular_vectors(self.graph, self.config.rank)
-        degrees, power = self.graph.interactions.item_degrees, self.config.degree_power
+        degrees, power = self.graph.interactions.item_strengths, self.config.degree_power
         before, after = powers(degrees, -power), powers(degrees, power)
         coefficients, excess = deflate(self.response, values**2, self.config.degree)
         weights = (excess + self.config.ideal_weight).float()

@@ -66,9 +66,9 @@ class EASE(HistoryModel):
         return rows - (rows - explained) / self.config.l2 / self.fitted["diagonal"]
 
     def scorer(self) -> Scorer:
-        known = (
-            self.by_users and not self.history_weights.recency
-        )  # a row of K^-1 stands for one of ones
+        # A row of K^-1 stands for a row of R, which is the history only if that is of ones.
+        plain = not self.history_weights.recency and self.graph.interactions.weights is None
+        known = self.by_users and plain
         return _KnownUsers(self, self.history_weights) if known else super().scorer()
 
 
@@ -97,6 +97,7 @@ def _quadratic_forms(R: csr_array, inverse: NDArray[np.float32]) -> NDArray[np.f
     columns = csr_array(R.T)
     forms = np.empty(columns.shape[0])
     for item in range(columns.shape[0]):
-        users = columns.indices[columns.indptr[item] : columns.indptr[item + 1]]
-        forms[item] = inverse[np.ix_(users, users)].sum(dtype=np.float64)
+        entries = slice(columns.indptr[item], columns.indptr[item + 1])
+        users, values = columns.indices[entries], columns.data[entries].astype(np.float64)
+        forms[item] = values @ inverse[np.ix_(users, users)] @ values
     return forms

@@ -58,17 +58,18 @@ class DotScorer(Scorer):
         if self.fold is None and known:
             assert own is not None
             return self(own)  # nothing follows from a history: a known user is what they were
-        vectors = self.fold_in(histories)
+        vectors = self.fold_in(histories, own)
         if own is not None and self.fold is not None and (kept := own != NOBODY).any():
             rows = torch.from_numpy(np.flatnonzero(kept))
             joined = vectors[rows] + self.fold.own[_rows(own[kept])]
             vectors[rows] = F.normalize(joined) if self.unit else joined
         return vectors @ self.items.T
 
-    def fold_in(self, histories: csr_array) -> Tensor:
+    def fold_in(self, histories: csr_array, own: Rows | None = None) -> Tensor:
         if self.fold is None:
-            return super().fold_in(histories)
-        weights = self.fold.weights.normalise(histories, self.graph.interactions.item_degrees)
+            return super().fold_in(histories, own)
+        strengths = self.graph.interactions.item_strengths
+        weights = self.fold.weights.normalise(histories, strengths, own)
         summed = torch.from_numpy(weights @ self.fold.history.cpu().numpy())
         return summed.to(self.items.device)
 
@@ -85,7 +86,8 @@ class DotScorer(Scorer):
     def explain(self, readout: Tensor, history: csr_array, user: int = NOBODY) -> Terms:
         if self.fold is None:
             return super().explain(readout, history, user)
-        weights = self.fold.weights.normalise(history, self.graph.interactions.item_degrees)
+        strengths, known = self.graph.interactions.item_strengths, np.array([user], dtype=np.int32)
+        weights = self.fold.weights.normalise(history, strengths, known)
         shares = torch.from_numpy(weights.data).double()[:, None]
         parts = shares * self.fold.history[_rows(weights.indices)].double().cpu()
         target = readout @ self.items.double().cpu()

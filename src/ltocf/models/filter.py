@@ -32,9 +32,10 @@ class FilterModel(EmbeddingModel):
 
     def __init__(self, graph: BipartiteGraph, config: FilterConfig) -> None:
         super().__init__(graph, config)
-        self.history_weights, self.recent = HistoryWeights(config.recency), None
+        train = graph.interactions
+        self.history_weights, self.recent = HistoryWeights(config.recency, train), None
         if config.recency:
-            self.recent = WeightedAdjacency(graph, self.history_weights.of(graph.interactions))
+            self.recent = WeightedAdjacency(graph, HistoryWeights(config.recency).of(train))
 
     @abstractmethod
     def coefficients(self) -> Tensor:

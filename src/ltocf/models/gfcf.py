@@ -27,7 +27,7 @@ class GFCF(ItemFilterModel):
     def solve(self, seed: int) -> dict[str, Tensor]:
         rank = self.config.rank if self.config.ideal_weight else 1
         V = singular_vectors(self.graph, rank).items
-        degrees = self.graph.interactions.item_degrees
+        degrees = self.graph.interactions.item_strengths
         linear, _ = deflate(lambda x: x, torch.empty(0), degree=1)
         return {
             "coefficients": linear,

@@ -33,7 +33,8 @@ class GRMF(EmbeddingModel):
 
     def __init__(self, graph: BipartiteGraph, config: GRMFConfig) -> None:
         super().__init__(graph, config)
-        degrees = np.maximum(graph.degrees, 1) if config.by_degree else np.ones(graph.n_nodes)
+        sums = np.where(graph.strengths > 0, graph.strengths, 1)
+        degrees = sums if config.by_degree else np.ones(graph.n_nodes)
         self.scale = torch.from_numpy(degrees**-0.5)
 
     def embeddings(self) -> Tensor:

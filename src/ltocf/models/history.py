@@ -41,7 +41,7 @@ class HistoryModel(Model):
 
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         super().__init__(graph, config)
-        self.history_weights = HistoryWeights(getattr(config, "recency", 0.0))
+        self.history_weights = HistoryWeights(getattr(config, "recency", 0.0), graph.interactions)
         self.history_weights.check(graph.interactions)
         self.fitted: dict[str, Tensor] = {}
 
@@ -85,10 +85,10 @@ class HistoryScorer(Scorer):
         return self.model.score_histories(self.train[users])
 
     def from_history(self, histories: csr_array, own: Rows | None = None) -> Tensor:
-        return self.model.score_histories(self.weights.weigh(histories))
+        return self.model.score_histories(self.weights.weigh(histories, own))
 
     def with_recency(self, recency: float) -> Scorer:
-        return HistoryScorer(self.model, HistoryWeights(recency))
+        return HistoryScorer(self.model, HistoryWeights(recency, self.weights.train))
 
     def similar_items(self, items: Rows) -> Tensor:
         """The scores that somebody gives who has that item alone."""
@@ -109,7 +109,8 @@ class HistoryScorer(Scorer):
         the same for all items. Both are checked on every item, so a model that is no sum cannot
         slip by.
         """
-        weighted, n_items = self.weights.weigh(history), len(readout)
+        weighted = self.weights.weigh(history, np.array([user], dtype=np.int32))
+        n_items = len(readout)
 
         def score(histories: csr_array) -> Tensor:
             return self.model.score_histories(histories).double().cpu()

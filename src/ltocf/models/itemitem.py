@@ -39,18 +39,33 @@ class ItemItemModel(HistoryModel):
 
 
 def interaction_matrix(train: Interactions) -> csr_array:
-    """R, of ones. (n_users, n_items)"""
-    ones = np.ones(len(train), dtype=np.float32)
-    return csr_array((ones, train.items, train.indptr), shape=(train.n_users, train.n_items))
+    """R, of ones, or of strengths with a mean square of 1: a penalty means the same for both.
+    (n_users, n_items)"""
+    values = np.ones(len(train), dtype=np.float32)
+    if train.strengths is not None:
+        values = train.strengths / np.sqrt(np.square(train.strengths).mean(dtype=np.float64))
+    arrays = (values.astype(np.float32), train.items, train.indptr)
+    return csr_array(arrays, shape=(train.n_users, train.n_items))
+
+
+def sums_of(R: csr_array, axis: int) -> NDArray[np.float64]:
+    """Of columns (0) or rows (1); for ones, the degrees."""
+    return np.asarray(R.sum(axis=axis, dtype=np.float64)).ravel()
+
+
+def squares_of_columns(R: csr_array) -> NDArray[np.float64]:
+    """The squared lengths of the columns; for ones, the degrees."""
+    squares = np.square(R.data, dtype=np.float64)
+    return np.bincount(R.indices, squares, minlength=R.shape[1]).astype(np.float64)
 
 
 def scale(matrix: csr_array, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> csr_array:
     return csr_array((diags_array(rows) @ matrix @ diags_array(columns)).astype(np.float32))
 
 
-def inverse_powers(degrees: NDArray[np.int64], exponent: float) -> NDArray[np.float64]:
-    """degree^-exponent, nothing counting as 1."""
-    power: NDArray[np.float64] = np.maximum(degrees, 1).astype(np.float64) ** -exponent
+def inverse_powers(sums: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
+    """sum^-exponent, nothing counting as 1."""
+    power: NDArray[np.float64] = np.where(sums > 0, sums, 1) ** -exponent
     return power
 
 

@@ -12,6 +12,7 @@ from ltocf.models.itemitem import (
     interaction_matrix,
     keep_largest,
     product_rows,
+    squares_of_columns,
     stack,
 )
 
@@ -30,7 +31,7 @@ class ItemKNN(ItemItemModel):
     def weights(self) -> csr_array:
         train = self.graph.interactions
         R = interaction_matrix(train)
-        roots = np.sqrt(train.item_degrees)
+        roots = np.sqrt(squares_of_columns(R))
         blocks, start = [], 0
         for block in product_rows(csr_array(R.T), R):
             rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr)) + start

@@ -15,6 +15,7 @@ from ltocf.models.itemitem import (
     product_rows,
     scale,
     stack,
+    sums_of,
 )
 
 
@@ -35,10 +36,11 @@ class RP3Beta(ItemItemModel):
     def weights(self) -> csr_array:
         train, config = self.graph.interactions, self.config
         R = interaction_matrix(train)
-        user_steps = inverse_powers(train.user_degrees, config.alpha)
-        item_steps = inverse_powers(train.item_degrees, config.alpha)
+        item_sums = sums_of(R, 0)
+        user_steps = inverse_powers(sums_of(R, 1), config.alpha)
+        item_steps = inverse_powers(item_sums, config.alpha)
         from_items = scale(csr_array(R.T), item_steps, np.ones(train.n_users))
-        from_users = scale(R, user_steps, inverse_powers(train.item_degrees, config.beta))
+        from_users = scale(R, user_steps, inverse_powers(item_sums, config.beta))
         W = stack(
             keep_largest(block, config.neighbours) for block in product_rows(from_items, from_users)
         )

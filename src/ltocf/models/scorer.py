@@ -72,8 +72,9 @@ class Scorer(ABC):
         """What the scores are dot products of, if they are."""
         return None
 
-    def fold_in(self, histories: csr_array) -> Tensor:
-        """The vectors of users with these histories and nothing of their own. (rows, dim)"""
+    def fold_in(self, histories: csr_array, own: Rows | None = None) -> Tensor:
+        """The vectors of users with these histories and nothing of their own; `own` as above.
+        (rows, dim)"""
         raise ConfigError(
             "this model has a vector for each user of its training data and none for new ones; "
             "use ltocf, lightgcn or a closed form such as gfcf to recommend from a history, or let "

@@ -20,6 +20,7 @@ from ltocf.models.itemitem import (
     keep_largest,
     product_rows,
     scale,
+    squares_of_columns,
     stack,
 )
 
@@ -46,12 +47,13 @@ class SparseEASE(ItemItemModel):
 
     def weights(self) -> csr_array:
         train = self.graph.interactions
-        users_of = csr_array(interaction_matrix(train).T)
+        R = interaction_matrix(train)
+        users_of = csr_array(R.T)
         near = nearest(train, self.config.neighbours)
         values = np.zeros(near.nnz, dtype=np.float32)
         arrays = (
             users_of.indptr, users_of.indices, train.indptr, train.items,
-            near.indptr, near.indices, np.float32(self.config.l2), values,
+            users_of.data, R.data, near.indptr, near.indices, np.float32(self.config.l2), values,
         )  # fmt: skip
 
         def solve(start: int) -> None:
@@ -65,8 +67,8 @@ class SparseEASE(ItemItemModel):
 
 def nearest(train: Interactions, k: int) -> csr_array:
     """The cosines of each item with the k other items of which they are greatest."""
-    roots = inverse_powers(train.item_degrees, 0.5)
-    R = scale(interaction_matrix(train), np.ones(train.n_users), roots)
+    R = interaction_matrix(train)
+    R = scale(R, np.ones(train.n_users), inverse_powers(squares_of_columns(R), 0.5))
     return stack(keep_largest(block, k) for block in product_rows(csr_array(R.T), R))
 
 
@@ -78,6 +80,8 @@ def _solve_items(
     item_users: Any,
     user_indptr: Any,
     user_items: Any,
+    item_values: Any,
+    user_values: Any,
     near_indptr: Any,
     near: Any,
     l2: Any,
@@ -94,11 +98,11 @@ def _solve_items(
         G = np.zeros((n + 1, n + 1), np.float32)
         for a in range(n + 1):
             for p in range(item_indptr[support[a]], item_indptr[support[a] + 1]):
-                user = item_users[p]
+                user, value = item_users[p], item_values[p]
                 for q in range(user_indptr[user], user_indptr[user + 1]):
                     b = place[user_items[q]]
                     if b >= 0:
-                        G[a, b] += 1
+                        G[a, b] += value * user_values[q]
             G[a, a] += l2
         for a in range(n + 1):
             place[support[a]] = -1

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.history import HistoryConfig, HistoryModel
-from ltocf.models.itemitem import ROWS, interaction_matrix, inverse_powers, scale
+from ltocf.models.itemitem import ROWS, interaction_matrix, inverse_powers, scale, sums_of
 
 
 class TurboCFConfig(HistoryConfig, frozen=True):
@@ -43,8 +43,8 @@ class TurboCF(HistoryModel):
     def solve(self, seed: int) -> dict[str, Tensor]:
         train, alpha = self.graph.interactions, self.config.alpha
         R = interaction_matrix(train)
-        users = inverse_powers(train.user_degrees, alpha)
-        matrix = scale(R, users, inverse_powers(train.item_degrees, 1 - alpha))
+        users = inverse_powers(sums_of(R, 1), alpha)
+        matrix = scale(R, users, inverse_powers(sums_of(R, 0), 1 - alpha))
         if self.keeps_q:
             matrix = _power_of_product(csr_array(matrix.T), matrix, self.config.power)
         return {

@@ -121,8 +121,8 @@ def _export_onnx(recommender: Recommender, vectors: Vectors, directory: Path) ->
     graphs = {"users": user_graph(vectors)}
     if vectors.history is not None:
         recency = recommender.config.model_options.get("recency", 0.0)
-        degrees = recommender.model.graph.interactions.item_degrees
-        graphs["histories"] = history_graph(vectors, HistoryWeights(recency), degrees)
+        strengths = recommender.model.graph.interactions.item_strengths
+        graphs["histories"] = history_graph(vectors, HistoryWeights(recency), strengths)
     for name, serialised in graphs.items():
         (directory / f"{name}.onnx").write_bytes(serialised)
     return {"graphs": list(graphs)}

@@ -28,7 +28,7 @@ def user_graph(vectors: Vectors) -> bytes:
 
 
 def history_graph(
-    vectors: Vectors, weights: HistoryWeights, item_degrees: NDArray[np.int64]
+    vectors: Vectors, weights: HistoryWeights, item_strengths: NDArray[np.float64]
 ) -> bytes:
     """histories, float32 (n, n_items) -> scores, float32 (n, n_items).
 
@@ -54,7 +54,7 @@ def history_graph(
     histories = onnx.helper.make_tensor_value_info(
         "histories", onnx.TensorProto.FLOAT, ["n", width]
     )
-    degrees = np.maximum(item_degrees, 1)[:, None]
+    degrees = np.where(item_strengths > 0, item_strengths, 1)[:, None]
     tensors = {
         "axis": np.array([1], np.int64),
         "recency": np.array([weights.recency], np.float32),
