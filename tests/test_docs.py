@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.ingest.movielens_files import write_movielens
+
 DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -20,6 +22,7 @@ PAGES = sorted(
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_and_example_of_a_page_runs(page, ltocf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write_movielens(tmp_path / "ml-1m", "ml-1m")
     known: dict[str, object] = {}
     blocks = BLOCK.findall((DOCS / page).read_text(encoding="utf-8"))
     assert blocks
