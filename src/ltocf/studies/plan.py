@@ -11,7 +11,8 @@ from typing import Literal
 
 from ltocf.config import BPR, RunConfig, TrainConfig, find_config, read_toml, shipped_configs
 from ltocf.data.dataset import Dataset
-from ltocf.models import MODELS
+from ltocf.errors import ConfigError
+from ltocf.models import MODELS, check_settings
 from ltocf.runs.settings import make_config, means_something
 
 Budget = Literal["quick", "full"]
@@ -71,8 +72,8 @@ class Plan:
         """
         ordered = self.dataset.split.train.timestamps is not None
         cut = f"validation_cut={'latest' if ordered else 'random'}"
-        common = ["protocol=validation", cut, "patience=1000"]
-        paper = ["end_time=4.0", "time_points=3", "tolerance=0.001"]
+        common = ["protocol=validation", cut, "patience=1000", "refit=false"]
+        paper = ["end_time=4.0", "time_points=3", "learn_times=true", "tolerance=0.001"]
         config = self._recipe("ltocf", [*common, *(QUICK if self.quick else FULL)], seed)
         start = {"start": "spectral", "dim": config.model.get("dim", 64)}
         values = config.model_dump(exclude_none=True)
@@ -104,6 +105,17 @@ def _takes(model: str, change: str) -> bool:
     kinds = (MODELS[model].Config, TrainConfig, BPR)
     known = any(key.rpartition(".")[2] in kind.model_fields for kind in kinds)
     return known and means_something(key, model)
+
+
+def kinds_of_times() -> dict[str, list[str]]:
+    """How the times come about: even and fixed; by the training loss, as Algorithm 1 has it; and on
+    held-out pairs, where this LT-OCF can do that."""
+    kinds = {"fixed": ["learn_times=false"], "learned": []}
+    try:
+        check_settings("ltocf", {"learn_times": "held-out"})
+    except ConfigError:
+        return kinds
+    return kinds | {"learned on held-out pairs": ["learn_times=held-out"]}
 
 
 def over_seeds(

@@ -5,36 +5,42 @@ from __future__ import annotations
 from ltocf.studies.curves import epoch_chart, times_charts
 from ltocf.studies.figures import Chart, Series
 from ltocf.studies.outcomes import METRICS, Found
-from ltocf.studies.plan import Plan, Setting, over_seeds
+from ltocf.studies.plan import Plan, Setting, kinds_of_times, over_seeds
 from ltocf.studies.report import Page, compare
 from ltocf.studies.study import Study
 
-FIXED, LEARNED = "fixed times", "learned times"
+FIXED, LEARNED = "fixed", "learned"
 
 
 def settings(plan: Plan) -> list[Setting]:
-    return [*over_seeds(plan, FIXED, "learn_times=false"), *over_seeds(plan, LEARNED)]
+    return [
+        setting
+        for kind, changes in kinds_of_times().items()
+        for setting in over_seeds(plan, kind, *changes)
+    ]
 
 
 def present(found: Found, page: Page) -> None:
     page.trainings(found)
-    for metric, name in METRICS.items():
-        ours, theirs = found.test(LEARNED, metric), found.test(FIXED, metric)
-        page.say(f"Test {name}: {compare(LEARNED, ours, FIXED, theirs)}")
-    page.figures(*(_pairs(found, metric) for metric in METRICS))
+    for kind in found.labels[1:]:
+        for metric, name in METRICS.items():
+            ours, theirs = found.test(kind, metric), found.test(FIXED, metric)
+            page.say(f"Test {name}, {compare(kind, ours, FIXED, theirs)}")
+    page.figures(*(_by_seed(found, metric) for metric in METRICS))
     page.figures(
         epoch_chart(found, "recall@20", "Validation Recall@20"), *times_charts(found, LEARNED)
     )
 
 
-def _pairs(found: Found, metric: str) -> Chart:
-    """A line a seed, from fixed to learned: the same start and the same draws."""
-    fixed, learned = found.test(FIXED, metric), found.test(LEARNED, metric)
+def _by_seed(found: Found, metric: str) -> Chart:
+    """A line a seed, over the kinds of times: the same start and the same draws."""
+    tested = [found.test(kind, metric) for kind in found.labels]
     series = [
-        Series(f"seed {seed}", [0, 1], [[fixed[seed], learned[seed]]]) for seed in range(len(fixed))
+        Series(f"seed {seed}", range(len(tested)), [values])
+        for seed, values in enumerate(zip(*tested, strict=True))
     ]
+    ticks = [kind.replace(" on ", "\non ") for kind in found.labels]
     name = METRICS[metric]
-    ticks = ["fixed", "learned"]
     return Chart(f"test-{metric[:-3]}", f"Test {name} by seed", "times", name, series, ticks=ticks)
 
 
