@@ -1,21 +1,55 @@
 """Learnable-time ODE-based collaborative filtering.
 
-`from ltocf import Recommender` is the whole library for most uses; docs/api.md shows it.
+`from ltocf import Recommender` is the whole library for most uses; docs/api.md shows it and the
+rest of what stands in `__all__`, which is the public interface.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ltocf.data.ingest.prepare import prepare
+    from ltocf.data.sources.catalog import load_dataset
+    from ltocf.errors import CheckpointError, ConfigError, DataError, LtocfError
+    from ltocf.recommend.bulk import recommend_all
+    from ltocf.recommend.export import export
     from ltocf.recommend.recommender import Recommender
+    from ltocf.runs.tune import tune
+    from ltocf.runs.update import update_run
 
-__all__ = ["Recommender", "__version__"]
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "DataError",
+    "LtocfError",
+    "Recommender",
+    "__version__",
+    "export",
+    "load_dataset",
+    "prepare",
+    "recommend_all",
+    "tune",
+    "update_run",
+]
 __version__ = "0.1.0"
+
+# Imported when they are asked for, so that `ltocf --help` need not wait for torch.
+_MODULES = {
+    "CheckpointError": "ltocf.errors",
+    "ConfigError": "ltocf.errors",
+    "DataError": "ltocf.errors",
+    "LtocfError": "ltocf.errors",
+    "Recommender": "ltocf.recommend.recommender",
+    "export": "ltocf.recommend.export",
+    "load_dataset": "ltocf.data.sources.catalog",
+    "prepare": "ltocf.data.ingest.prepare",
+    "recommend_all": "ltocf.recommend.bulk",
+    "tune": "ltocf.runs.tune",
+    "update_run": "ltocf.runs.update",
+}
 
 
 def __getattr__(name: str) -> object:
-    # Imported when it is asked for, so that `ltocf --help` need not wait for torch.
-    if name == "Recommender":
-        from ltocf.recommend.recommender import Recommender
-
-        return Recommender
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'ltocf' has no attribute {name!r}")
