@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
+import torchdiffeq
 from torch import Tensor
 from torch.testing import assert_close
 
 from ltocf.errors import ConfigError
 from ltocf.ode import one_step
 from ltocf.ode.solvers import SOLVERS, Solver
+from ltocf.ode.torchdiffeq import METHODS
 
 OURS = ["euler", "midpoint", "rk4", "exact", "adams_moulton", "dormand_prince"]
 X = torch.linspace(-1, 1, 9, dtype=torch.float64)
@@ -150,3 +154,10 @@ def test_an_unknown_solver_is_refused_with_the_choices() -> None:
 def test_dormand_prince_is_the_published_polynomial() -> None:
     expected = [1, 1, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 600, 0]
     np.testing.assert_allclose(one_step.FIFTH, expected, rtol=0, atol=1e-15)
+
+
+def test_torchdiffeq_has_every_method_that_is_named_and_no_other_with_gradients() -> None:
+    with pytest.raises(ValueError, match="Must be one of") as refusal:
+        torchdiffeq.odeint(lambda t, y: y, torch.ones(1), times(0, 1), method="nosuch")
+    named = set(re.findall(r'"(\w+)"', str(refusal.value).partition("one of")[2]))
+    assert named - {"fixed_adams", "scipy_solver"} == set(METHODS)  # an old name; no gradients
