@@ -32,6 +32,7 @@ def pairs_of(pairs: Interactions | None) -> set[tuple[object, object]]:
 
 EXPECTED = {(user, movie, time) for user, movie, _, time in RATINGS}
 LIKED = {(user, movie) for user, movie, rating, _ in RATINGS if rating >= 4}
+MOVIES_FILE = {"ml-100k": "u.item", "ml-1m": "movies.dat", "ml-25m": "movies.csv"}
 LIKING = {user for user, _ in LIKED}
 DISLIKED = {(u, movie) for u, movie, rating, _ in RATINGS if rating < 4 and u in LIKING}
 
@@ -67,6 +68,7 @@ def test_movielens_works_as_shipped_with_its_titles(form, how, tmp_path):
     said = "\n".join(report.lines())
     assert ("header: none" in said) == (form != "ml-25m")
     assert ("separator: '::'" in said) == (form == "ml-1m")
+    assert (f"{MOVIES_FILE[form]}: encoding: latin-1 (found)" in said) == (form != "ml-25m")
 
 
 def test_ratings_without_a_threshold_all_count_and_that_is_said(tmp_path):

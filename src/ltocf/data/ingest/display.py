@@ -31,3 +31,10 @@ def read_display(path: str | Path, ids: pl.Series, log_column: str) -> tuple[pl.
     )
     display = key.join(known, on="id", how="left", maintain_order="left").drop("id")
     return display, len(ids) - known.height
+
+
+def display_notes(path: str | Path | None) -> list[str]:
+    """What was found out about the form of a table of items."""
+    if path is None:
+        return []
+    return [f"{Path(path).name}: {note}" for table in open_log(path).tables for note in table.notes]

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from ltocf.data.dataset_files import MARKER, write_dataset
-from ltocf.data.ingest.display import read_display
+from ltocf.data.ingest.display import display_notes, read_display
 from ltocf.data.ingest.log import REASONS, Log, Reading
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.ingest.report import PrepareReport
@@ -126,10 +126,11 @@ def prepare(
             },
         )
         shutil.rmtree(work)
+        shown = display_notes(names or log.items)
     return PrepareReport(
         output=str(output),
         columns=log.columns,
-        notes=tuple(dict.fromkeys(note for log in logs for note in log.notes())),
+        notes=tuple(dict.fromkeys([*(n for log in logs for n in log.notes()), *shown])),
         skipped_reasons=tuple(reason for log in logs for reason in log.reasons)[:REASONS],
         **read,
         **dropped,
