@@ -57,14 +57,16 @@ class Recommender(Answers):
         time: str | None = None,
         rating: str | None = None,
         threshold: float | None = None,
+        weight: str | None = None,
         progress: Progress = silent,
     ) -> Recommender:
         """Learn from a data frame (polars, pandas), a sparse matrix, a file or folder of CSV, TSV
         or Parquet, or a prepared data set, whose test pairs are left out. Columns are guessed
-        unless named; with a `threshold`, lower ratings are left out.
+        unless named; with a `threshold`, lower ratings are neither learned nor recommended, and
+        `weight` names a column of plays or the like, which count as strength.
         """
         columns = {"user": user, "item": item, "time": time, "rating": rating}
-        dataset = as_dataset(log, **columns, threshold=threshold)
+        dataset = as_dataset(log, **columns, threshold=threshold, weight=weight)
         dataset = cut_for(self.config, dataset)
         start = starting_point(self.config, dataset)
         model = fit(dataset, self.config, start=start, progress=progress).model

@@ -196,3 +196,8 @@ def test_training_on_such_a_folder_says_what_it_leaves_out(tmp_path, ltocf):
     code, _, err = ltocf("train", tmp_path, "--model", "popularity", "-o", tmp_path / "run")
     assert code == 0, err
     assert "left out: 1 test pairs that train has, or whose user or item it does not know" in err
+
+
+def test_a_recommender_takes_weights_from_a_column():
+    fitted = Recommender("ease").fit(PLAYS, item="song", weight="plays")
+    assert weights_of(fitted.dataset.split.train)["ann", "tea"] == 7
