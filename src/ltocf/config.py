@@ -14,7 +14,7 @@ from ltocf.digests import read_text
 from ltocf.errors import ConfigError
 
 
-class BPR(BaseModel, frozen=True, extra="forbid"):
+class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[loss]`: a positive against the hardest, the mean of several, or shared negatives."""
 
     name: Literal["bpr"] = "bpr"
@@ -23,7 +23,7 @@ class BPR(BaseModel, frozen=True, extra="forbid"):
     l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
 
 
-class Softmax(BaseModel, frozen=True, extra="forbid"):
+class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[loss]`: cross-entropy of a positive among itself and the negatives."""
 
     name: Literal["softmax"] = "softmax"
@@ -44,7 +44,7 @@ Loss = BPR | Softmax | BSL
 LOSSES: dict[str, type[Loss]] = {"bpr": BPR, "softmax": Softmax, "bsl": BSL}
 
 
-class TrainConfig(BaseModel, frozen=True, extra="forbid"):
+class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[train]`"""
 
     epochs: int = Field(default=30, ge=0)
@@ -65,7 +65,7 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid"):
         return self.batch_size or max(-(-n_interactions // 50), 512)
 
 
-class RunConfig(BaseModel, frozen=True, extra="forbid"):
+class RunConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """All that is needed to repeat a run."""
 
     dataset: str = "town"

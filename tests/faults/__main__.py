@@ -28,6 +28,7 @@ Trial = tuple[str, Callable[[], object]]
 
 def trials(world: World, chance: random.Random, rounds: int) -> Iterator[Trial]:
     """Each trial with the name under which it is counted."""
+    yield from harmed_files(world, chance)
     for round_ in range(rounds):
         for name in kills.SCENARIOS:
             for _ in range(2):
@@ -43,7 +44,6 @@ def trials(world: World, chance: random.Random, rounds: int) -> Iterator[Trial]:
             yield f"twice {name}", lambda name=name: pairs.same_twice(world, name)
         yield "two updates", lambda: pairs.two_updates(world)
         yield "read and replace", lambda: pairs.read_while_replaced(world, chance)
-    yield from harmed_files(world, chance)
 
 
 def harmed_files(world: World, chance: random.Random) -> Iterator[Trial]:

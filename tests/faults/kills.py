@@ -18,6 +18,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.files import writing
 from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
+from ltocf.runs.versions import current_path
 
 from .contents import contents, leftovers
 from .lab import Ended, Lab
@@ -113,7 +114,7 @@ class World:
             scenario = SCENARIOS[name]
             self.fresh(scenario.starts_from)
             self.seconds[name] = self.do(*scenario.command).seconds
-            self.expected[name] = contents(self.trial / scenario.output)
+            self.expected[name] = contents(current_path(self.trial / scenario.output))
         return self.expected[name]
 
 
@@ -138,7 +139,7 @@ def kill_once(world: World, name: str, random_: random.Random) -> bool:
         assert world.lab.call("tests.faults.kills:unfinished_trials", str(output)) == 0
         _settings(output)
     else:
-        assert contents(output) == expected, (name, when)
+        assert contents(current_path(output)) == expected, (name, when)
     with writing(output):  # whoever writes there next clears away what the killed one left
         pass
     assert not leftovers(world.trial), (name, when, leftovers(world.trial))

@@ -6,6 +6,7 @@ import json
 import random
 
 from ltocf.data.dataset import Dataset
+from ltocf.runs.run import Run
 
 from .contents import contents, leftovers
 from .kills import BULK, EXPORT, PREPARE, RUN, SCENARIOS, World, _open_run
@@ -35,7 +36,7 @@ def same_twice(world: World, name: str, together: int = 2) -> int:
 def _went_well(name: str, ended: Ended) -> bool:
     if ended.code == 0:
         return True
-    reasons = ("is writing it", "was replaced by another", "already finished")
+    reasons = ("is writing it", "was replaced by another", "was updated by another", "finished")
     assert ended.clear and any(reason in ended.err for reason in reasons), (name, ended)
     return False
 
@@ -46,7 +47,7 @@ def two_updates(world: World) -> int:
     log = (world.directory / "new.csv").read_text().splitlines(keepends=True)
     for name, rows in (("a.csv", log[1::2]), ("b.csv", log[2::2])):
         (trial / name).write_text(log[0] + "".join(rows))
-    pairs = len(Dataset.load(trial / "run" / "data").split.train)
+    pairs = len(Run.open(trial / "run").dataset.split.train)
     commands = [("update", RUN, f"trial/{name}", "--json") for name in ("a.csv", "b.csv")]
     ended = world.lab.together(commands)
     added = [
@@ -55,7 +56,7 @@ def two_updates(world: World) -> int:
         if _went_well("update", each)
     ]
     assert added, ended
-    assert len(Dataset.load(trial / "run" / "data").split.train) == pairs + sum(added), ended
+    assert len(Run.open(trial / "run").dataset.split.train) == pairs + sum(added), ended
     _open_run(trial / "run")
     return len(commands) - len(added)
 

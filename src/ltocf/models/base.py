@@ -28,7 +28,7 @@ class ParameterGroup(NamedTuple):
     active: Callable[[int], bool] = lambda step: True
 
 
-class ModelConfig(BaseModel, frozen=True, extra="forbid"):
+class ModelConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[model]` in a config file, without its name."""
 
 
@@ -68,6 +68,14 @@ class Model(nn.Module, ABC):
 
     def draw_(self, seed: int) -> None:
         """Draw the parameters that training starts from."""
+
+    def bytes_to_fit(self) -> float:
+        """About how much memory fitting takes beside the data, where that can be foreseen.
+
+        Of each parameter: itself, its gradient, Adam's two moments, the best so far, the last while
+        another is validated, the final embeddings, and three tables of a filter.
+        """
+        return 10.0 * sum(p.numel() * p.element_size() for p in self.parameters())
 
     def fitted_state(self) -> dict[str, Tensor]:
         """Everything that a fitted model is, to be saved; `restore_` takes it."""

@@ -85,6 +85,9 @@ class Blend(Model):
     def trained(self) -> bool:
         return any(part.trained for part in self.parts)
 
+    def bytes_to_fit(self) -> float:
+        return max(part.bytes_to_fit() for part in self.parts)  # one after another
+
     def solve_(self, seed: int) -> None:
         for part in self.parts:
             part.solve_(seed)

@@ -46,6 +46,9 @@ class EASE(HistoryModel):
                 f"gigabytes={config.gigabytes}; allow more or use sparse_ease, which is sparse"
             )
 
+    def bytes_to_fit(self) -> float:
+        return 12.0 * min(self.graph.n_users, self.graph.n_items) ** 2
+
     def solve(self, seed: int) -> dict[str, Tensor]:
         R, l2 = self.R, self.config.l2
         gram = R @ R.T if self.by_users else R.T @ R

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field
 from scipy.sparse import csr_array
-from torch import Tensor, nn
+from torch import Tensor
 
 from ltocf.batches.ahead import Batch, Parts
 from ltocf.config import Loss
@@ -21,7 +21,7 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import singular_vectors
 from ltocf.models.base import Model, ModelConfig
 from ltocf.models.batch_loss import batch_loss
-from ltocf.models.layers import glorot_
+from ltocf.models.layers import glorot_, vectors_of_nodes
 from ltocf.models.losses import score_loss
 from ltocf.models.pair_scores import squared_norms
 from ltocf.models.scorer import NOBODY, Scorer, Terms, Vectors, cosines
@@ -123,7 +123,7 @@ class EmbeddingModel(Model):
 
     def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
         super().__init__(graph, config)
-        self.weight = nn.Parameter(torch.zeros(graph.n_nodes, config.dim))
+        self.weight = vectors_of_nodes(graph.n_nodes, config.dim)
 
     def draw_(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)

@@ -5,6 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ltocf.available import require_memory
+
+
+def vectors_of_nodes(n_nodes: int, dim: int) -> nn.Parameter:
+    """A vector for every user and item, zero for now. (n_nodes, dim)"""
+    what = f"a vector of dim {dim:,} for each of {n_nodes:,} users and items"
+    require_memory(4.0 * n_nodes * dim, what, "use a smaller dim")
+    return nn.Parameter(torch.zeros(n_nodes, dim))
+
 
 def glorot_(module: nn.Module, generator: torch.Generator) -> None:
     """Draw the weights of every linear layer inside as Glorot and Bengio do; zero its bias."""

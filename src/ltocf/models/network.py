@@ -7,7 +7,7 @@ from abc import abstractmethod
 import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_array
-from torch import Tensor, nn
+from torch import Tensor
 
 from ltocf.batches.ahead import Batch
 from ltocf.config import Loss
@@ -15,7 +15,7 @@ from ltocf.data.interactions import Rows
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.models.embedding import VectorConfig
-from ltocf.models.layers import glorot_
+from ltocf.models.layers import glorot_, vectors_of_nodes
 from ltocf.models.losses import score_loss
 from ltocf.models.pair_scores import half_norms
 from ltocf.models.scorer import NOBODY, Scorer, cosines
@@ -32,7 +32,7 @@ class PairModel(Model):
 
     def __init__(self, graph: BipartiteGraph, config: PairConfig) -> None:
         super().__init__(graph, config)
-        self.weight = nn.Parameter(torch.zeros(graph.n_nodes, config.dim))
+        self.weight = vectors_of_nodes(graph.n_nodes, config.dim)
 
     def draw_(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)

@@ -40,6 +40,11 @@ class TurboCF(HistoryModel):
         pairs = np.square(graph.interactions.user_degrees).sum()  # no fewer than Q has entries
         self.keeps_q = config.power != 1 and 8e-9 * pairs <= config.gigabytes
 
+    def bytes_to_fit(self) -> float:
+        pairs = np.square(self.graph.interactions.user_degrees.astype(np.float64)).sum()
+        most = float(self.graph.n_items) ** 2
+        return 16.0 * min(pairs, most) if self.keeps_q else 0.0
+
     def solve(self, seed: int) -> dict[str, Tensor]:
         train, alpha = self.graph.interactions, self.config.alpha
         R = interaction_matrix(train)

@@ -48,6 +48,11 @@ def top_k(
     return Ranked(np.concatenate(items), np.concatenate(scores))
 
 
+def tile_bytes(n_items: int) -> int:
+    """The size of one tile of scores: at least 16 users, however many items there are."""
+    return max(16, TILE_BYTES // (4 * n_items)) * 4 * n_items
+
+
 def ranked_tiles(
     scorer: Callable[[Rows], Tensor],
     users: Rows,
@@ -58,7 +63,7 @@ def ranked_tiles(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Iterator[Ranked]:
     """The same, a tile of users at a time."""
-    tile = max(16, TILE_BYTES // (4 * n_items))
+    tile = tile_bytes(n_items) // (4 * n_items)
     for start in range(0, len(users), tile):
         rows = users[start : start + tile]
         yield rank(scorer(rows), k, rows, seen)

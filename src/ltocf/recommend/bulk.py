@@ -11,14 +11,16 @@ from pathlib import Path
 
 import polars as pl
 
+from ltocf.available import require_memory
 from ltocf.data.interactions import Id
 from ltocf.errors import ConfigError, DataError
 from ltocf.files import remove, replacing, writing
 from ltocf.progress import Progress, silent
-from ltocf.ranking.top_k import check_k
+from ltocf.ranking.top_k import check_k, tile_bytes
 from ltocf.recommend.recommender import Recommender
 
 PART_USERS = 8192
+TILES = 4  # scores, the same filtered, their masked copy, and some to spare
 MANIFEST = "manifest.json"
 
 
@@ -51,6 +53,11 @@ def recommend_all(
     check_k(k, recommender.fitted.seen.n_items)
     if output.exists() and not overwrite:
         raise DataError(f"{output}: already exists; choose another output or pass --overwrite")
+    require_memory(
+        TILES * tile_bytes(recommender.fitted.seen.n_items),
+        f"recommending among {recommender.fitted.seen.n_items:,} items",
+        "use a machine with more",
+    )
     allowed = None if candidates is None else list(candidates)
     denied = list(exclude)
     with writing(output):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ltocf.available import require_memory
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
@@ -60,6 +61,16 @@ def build(config: RunConfig, dataset: Dataset, graph: BipartiteGraph | None = No
     return build_model(graph, config.model_name, config.model_options)
 
 
+def require_room(model: Model) -> None:
+    """A ConfigError if fitting the model will need more memory than there is."""
+    require_memory(
+        model.bytes_to_fit(),
+        f"fitting {type(model).__name__} to {model.graph.n_users:,} users and "
+        f"{model.graph.n_items:,} items",
+        "use a smaller dim, another model or fewer items (prepare --min-user --min-item)",
+    )
+
+
 def fit(
     dataset: Dataset,
     config: RunConfig,
@@ -77,6 +88,7 @@ def fit(
     an interrupted training goes on.
     """
     model = model or build(config, dataset)
+    require_room(model)
     model.solve_(config.seed)
     records: list[EpochRecord] = []
     if model.trained:

@@ -13,7 +13,7 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.curves import draw_curves
-from ltocf.runs.fitting import build, cut_for, fit
+from ltocf.runs.fitting import build, cut_for, fit, require_room
 from ltocf.runs.records import EpochRecord, TrainState
 from ltocf.runs.run import Run
 
@@ -27,6 +27,7 @@ def start_run(
     dataset = cut_for(config, dataset or load_dataset(config.dataset))
     # A wrong setting must fail before anything is written.
     model = build(config, dataset)
+    require_room(model)
     if (start := starting_point(config, dataset)) is not None:
         start(model)
     run = Run.create(output, config, dataset, overwrite=overwrite)

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+from ltocf.digests import read_text
 from ltocf.errors import CheckpointError
 from ltocf.files import replacing
 
@@ -35,10 +36,12 @@ def version_path(root: Path, version: int) -> Path:
 def in_use(root: Path) -> InUse:
     pointer = root / POINTER
     try:
-        found = InUse(**json.loads(pointer.read_text(encoding="utf-8")))
+        found = InUse(**json.loads(read_text(pointer)))
+        if not isinstance(found.current, int) or not isinstance(found.previous, int | None):
+            raise TypeError
     except FileNotFoundError:
         return InUse(FIRST, None)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         raise CheckpointError(
             f"{pointer}: cannot be read; remove it to return to the first version"
         ) from None
