@@ -31,7 +31,8 @@ PAGE = {
 }
 
 # Of a union, which is nothing that the client wrote.
-KINDS = ("one", "many", "constrained-str", "constrained-int", "constrained-float", "datetime")
+TAGS = ("one", "many", "users", "history")
+KINDS = ("constrained-str", "constrained-float", "datetime")
 
 
 def create_app(
@@ -115,7 +116,10 @@ async def _of_validation(request: Request, error: Exception) -> Response:
     """The first complaint in one line; what was sent may be too odd to be sent back."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    parts = [str(part) for part in first["loc"][1:] if part not in KINDS]
+    place = list(first["loc"][1:])
+    if place and place[0] in TAGS:
+        place = place[1:]
+    parts = [str(part) for part in place if part not in KINDS and "(" not in str(part)]
     where = ".".join(parts) or "body"
     return answer({"detail": json.dumps(f"{where}: {first['msg']}")[1:-1]}, 422)
 

@@ -28,9 +28,10 @@ def ranks_before(served: Served, store: EventStore, events: Sequence[Event]) -> 
     none: they had the item, it is not in the catalogue, or nothing was known of them."""
     ranks = np.zeros(len(events), dtype=np.int64)
     people, places = [], []
+    theirs = store.of_users(list({event.user for event in events}), after=served.trained)
     for place, event in enumerate(events):
-        earlier = store.of_users([event.user], after=served.trained, before=event.number)
-        person = served.person(event.user, earlier.get(event.user, ()))
+        earlier = [one for one in theirs.get(event.user, ()) if one.number < event.number]
+        person = served.person(event.user, earlier)
         owned = served.owned(person)
         (row,) = served.seen.item_ids.find([event.item or ""])
         if row >= 0 and not served.is_cold(person) and row not in owned:
@@ -41,9 +42,9 @@ def ranks_before(served: Served, store: EventStore, events: Sequence[Event]) -> 
     known = [person for person, _, _ in people]
     histories = joined_histories(served.train, known)
     scores = score_people(served.scorer, histories, known).float().cpu().numpy()
-    for place, (_, owned, row), theirs in zip(places, people, scores, strict=True):
-        theirs[owned] = -np.inf
-        before = (theirs > theirs[row]) | ((theirs == theirs[row]) & (np.arange(len(theirs)) < row))
+    for place, (_, owned, row), line in zip(places, people, scores, strict=True):
+        line[owned] = -np.inf
+        before = (line > line[row]) | ((line == line[row]) & (np.arange(len(line)) < row))
         ranks[place] = 1 + before.sum()
     return ranks
 

@@ -17,5 +17,9 @@ class Unknown(Problem):
     status = 404
 
 
+class Conflict(Problem):
+    status = 409
+
+
 class Busy(Problem):
     status = 503

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
 
 MOST_EVENTS, MOST_USERS, MOST_ITEMS, MOST_K = 1000, 500, 10_000, 1000
 LONGEST_ID = 256
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00]+$")]
-Integer = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)]
+
+
+def _whole(value: object) -> object:
+    """To JSON 3.0 is a whole number, and true is none."""
+    if isinstance(value, bool | str):
+        raise ValueError("should be a whole number")
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _written(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("should be a date and time")
+    return value
+
+
+# What JSON carries safely.
+Integer = Annotated[int, Field(gt=-(2**53), lt=2**53), BeforeValidator(_whole)]
+Length = Annotated[int, Field(ge=1, le=MOST_K), BeforeValidator(_whole)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_written)]
 Id = Annotated[Text | Integer, Field(description="As in the data: a text or a whole number.")]
 Seconds = Annotated[float, Field(ge=0, lt=2**33, allow_inf_nan=False, strict=True)]
 Items = Annotated[list[Id], Field(max_length=MOST_ITEMS)]
@@ -32,7 +58,7 @@ class EventIn(Closed):
     )
     user: Id
     item: Id
-    time: AwareDatetime | Seconds | None = Field(
+    time: Moment | Seconds | None = Field(
         None, description="A date and time with its zone, or seconds since 1970; by default now."
     )
     kind: Annotated[str, Field(max_length=64, pattern=r"^[^\x00]*$")] | None = Field(
@@ -63,21 +89,42 @@ class Committed(BaseModel):
     repeated: int = Field(description="Events whose key was there already.")
 
 
-class ListsIn(Closed):
-    """Lists for users by id, or for somebody new by what they have."""
+class Choice(Closed):
+    """What a list is made of."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"history": ["tea", "jazz"], "k": 5, "reasons": True}]}
-    )
-    users: list[Id] | None = Field(None, min_length=1, max_length=MOST_USERS)
-    history: Items | None = Field(None, description="The latest item comes last.")
-    k: int = Field(10, ge=1, le=MOST_K, strict=True)
+    k: Length = 10
     exclude: Items = Field([], description="Items that are never chosen.")
     candidates: Items | None = Field(
         None, min_length=1, description="The only items to choose from."
     )
     keep_seen: bool = Field(False, strict=True, description="Also what they already have.")
     reasons: bool = Field(False, strict=True, description="Add the exact reasons to each item.")
+
+
+class ListsOfUsers(Choice):
+    """Lists for users by id."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"users": ["ann", "bob"], "k": 2}]})
+    users: list[Id] = Field(min_length=1, max_length=MOST_USERS)
+
+
+class ListOfHistory(Choice):
+    """A list for somebody new, by what they have."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"history": ["tea", "jazz"], "k": 2, "reasons": True}]}
+    )
+    history: Items = Field(description="The latest item comes last.")
+
+
+def _whose(body: object) -> str:
+    return "users" if isinstance(body, dict) and "users" in body else "history"
+
+
+ListsIn = Annotated[
+    Annotated[ListsOfUsers, Tag("users")] | Annotated[ListOfHistory, Tag("history")],
+    Discriminator(_whose),
+]
 
 
 class Item(BaseModel):

@@ -9,11 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from ltocf.data.interactions import Id
+from ltocf.errors import DataError
 from ltocf.recommend.joined import Person, joined_histories
 from ltocf.recommend.requests import blocked_items
 from ltocf.service.lists import Answer, Wanted
 from ltocf.service.lists import reasons as reasons_of
-from ltocf.service.problems import Problem
+from ltocf.service.problems import Conflict, Unknown
 from ltocf.service.routes.common import (
     NOT_FOUND,
     K,
@@ -23,7 +24,15 @@ from ltocf.service.routes.common import (
     known_person,
     live_of,
 )
-from ltocf.service.schemas import ExplanationOut, ListOut, ListsIn, ListsOut, Text
+from ltocf.service.schemas import (
+    ExplanationOut,
+    ListOut,
+    ListsIn,
+    ListsOfUsers,
+    ListsOut,
+    ProblemOut,
+    Text,
+)
 from ltocf.service.served import Served
 
 router = APIRouter()
@@ -53,10 +62,10 @@ async def recommend_many(request: Request, body: ListsIn) -> Response:
     """Lists of many users, or of somebody new by the items that they have."""
     live = live_of(request)
     served = live.served
-    if (body.users is None) == (body.history is None):
-        raise Problem("give either users or a history")
-    who: list[str | Person] = [str(user) for user in body.users or []]
-    if body.history is not None:
+    who: list[str | Person]
+    if isinstance(body, ListsOfUsers):
+        who = [str(user) for user in body.users]
+    else:
         who = [Person.of_history(served.item_rows(body.history))]
     wanted = _wanted(
         served, who, body.k, body.keep_seen, body.candidates, body.exclude, body.reasons
@@ -75,11 +84,18 @@ def _wanted(
     with_reasons: bool,
 ) -> list[Wanted]:
     check_k(k, len(served.item_ids))
-    blocked = blocked_items(served.seen.item_ids, candidates, exclude)
+    try:
+        blocked = blocked_items(served.seen.item_ids, candidates, exclude)
+    except DataError as unknown:
+        raise Unknown(str(unknown)) from None
     return [Wanted(served, one, k, keep_seen, blocked, with_reasons) for one in who]
 
 
-@router.get("/explanations", response_model=ExplanationOut, responses=NOT_FOUND)
+@router.get(
+    "/explanations",
+    response_model=ExplanationOut,
+    responses=NOT_FOUND | {409: {"model": ProblemOut}},
+)
 async def explain(
     request: Request,
     item: Annotated[Text, Query(examples=["tea"])],
@@ -91,8 +107,8 @@ async def explain(
     """Why somebody's score of an item is what it is: the exact terms of the sum."""
     live = live_of(request)
     served = live.served
-    if (user is None) == (history is None):
-        raise Problem("give either user or history")
+    if user is not None and history is not None:
+        raise Conflict("give either user or history")
     row = served.item_row(item)
 
     def find() -> Answer:

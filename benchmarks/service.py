@@ -1,0 +1,212 @@
+"""What does a request cost beside the bare call, and does waiting together pay?
+
+A service in a process of its own, asked over loopback: lists per second and their latency with one
+client and with sixteen, beside `Recommender.recommend` of the same users in this process; durable
+events per second on SQLite and, with --postgres URL, on PostgreSQL; and the time from a click to
+the changed list. `ratio` is a request's median over the bare call's, with one client.
+
+    python -m benchmarks.service --data ../shared/data/gowalla --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from ltocf.runs.settings import make_config
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import build_model
+from ltocf.recommend.recommender import Recommender
+from ltocf.runs.run import Run
+
+K = 20
+CLIENTS = 16
+Call = Callable[[http.client.HTTPConnection, int], None]
+
+
+class Service:
+    """`ltocf serve` on a free port."""
+
+    def __init__(self, run: Path, events: str) -> None:
+        command = [sys.executable, "-m", "ltocf", "serve", str(run), "--port", "0"]
+        started = time.perf_counter()
+        self.process = subprocess.Popen(
+            [*command, "--events", events], stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stderr is not None
+        lines = (line for line in self.process.stderr if "http://" in line)
+        self.port = int(next(lines).split("127.0.0.1:")[1].split()[0])
+        self.start_seconds = time.perf_counter() - started
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def get(connection: http.client.HTTPConnection, path: str) -> bytes:
+    connection.request("GET", path)
+    reply = connection.getresponse()
+    body = reply.read()
+    assert reply.status == 200, body
+    return body
+
+
+def post(connection: http.client.HTTPConnection, path: str, value: object) -> None:
+    connection.request("POST", path, json.dumps(value), {"content-type": "application/json"})
+    reply = connection.getresponse()
+    body = reply.read()
+    assert reply.status == 201, body
+
+
+def load(service: Service, clients: int, calls: int, call: Call) -> dict[str, float]:
+    """Calls per second, and the median and 99th percentile of their milliseconds."""
+    taken: list[list[float]] = [[] for _ in range(clients)]
+
+    def ask(client: int) -> None:
+        connection = service.connect()
+        for n in range(client, calls, clients):
+            started = time.perf_counter()
+            call(connection, n)
+            taken[client].append(1000 * (time.perf_counter() - started))
+        connection.close()
+
+    threads = [threading.Thread(target=ask, args=(client,)) for client in range(clients)]
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    elapsed = time.perf_counter() - started
+    every = np.concatenate(taken)
+    p50, p99 = np.quantile(every, [0.5, 0.99])
+    return {"per_second": calls / elapsed, "p50_ms": float(p50), "p99_ms": float(p99)}
+
+
+def store_run(path: Path, data: str) -> Recommender:
+    """LT-OCF with vectors that were not trained: their values do not matter here."""
+    dataset = load_dataset(data)
+    model = build_model(BipartiteGraph(dataset.split.train), "ltocf", {})
+    model.initialise_(0)
+    config = make_config({}, [f"dataset={json.dumps(str(data))}"])
+    Run.store(path, config, dataset, model, {})
+    return Recommender.wrap(model, dataset, config)
+
+
+def measure_lists(service: Service, recommender: Recommender, requests: int) -> dict[str, float]:
+    ids = recommender.dataset.split.train.user_ids
+    random = np.random.default_rng(0)
+    users = ids[random.integers(len(ids), size=requests)]
+    paths = [f"/users/{quote(str(user), safe='')}/recommendations?k={K}" for user in users]
+    connection = service.connect()
+    bare, served = [], []
+    for user, path in zip(users, paths, strict=True):  # in turn: a noisy moment hits both
+        started = time.perf_counter()
+        recommender.recommend(user, K)
+        middle = time.perf_counter()
+        get(connection, path)
+        bare.append(1000 * (middle - started))
+        served.append(1000 * (time.perf_counter() - middle))
+    result = {
+        "bare_p50_ms": statistics.median(bare),
+        "one_client_p50_ms": statistics.median(served),
+        "one_client_p99_ms": float(np.quantile(served, 0.99)),
+    }
+    for clients in (1, CLIENTS):
+        found = load(service, clients, requests, lambda c, n: void(get(c, paths[n])))
+        result |= {f"{clients}_clients_{name}": value for name, value in found.items()}
+    result["ratio"] = result["one_client_p50_ms"] / result["bare_p50_ms"]
+    result["batching_ratio"] = (
+        result[f"{CLIENTS}_clients_per_second"] / result["1_clients_per_second"]
+    )
+    return result
+
+
+def void(value: object) -> None:
+    pass
+
+
+def measure_events(service: Service, recommender: Recommender, events: int) -> dict[str, float]:
+    items = recommender.dataset.split.train.item_ids.ids.to_list()
+
+    def one(connection: http.client.HTTPConnection, n: int) -> None:
+        post(connection, "/events", {"user": f"new {n % 500}", "item": items[n % len(items)]})
+
+    single = load(service, CLIENTS, events, one)
+
+    def hundred(connection: http.client.HTTPConnection, n: int) -> None:
+        many = [{"user": f"new {n}", "item": items[(n + m) % len(items)]} for m in range(100)]
+        post(connection, "/events", {"events": many})
+
+    many = load(service, CLIENTS, max(events // 50, CLIENTS), hundred)
+    return {
+        "events_per_second": single["per_second"],
+        "event_p50_ms": single["p50_ms"],
+        "events_by_hundreds_per_second": 100 * many["per_second"],
+    }
+
+
+def measure_click(service: Service, recommender: Recommender, clicks: int) -> dict[str, float]:
+    """An event and the list after it: two requests, in which the list always changes."""
+    connection, taken = service.connect(), []
+    items = recommender.dataset.split.train.item_ids.ids.to_list()
+    path, before = f"/users/clicker/recommendations?k={K}", b""
+    for n in range(clicks):
+        started = time.perf_counter()
+        post(connection, "/events", {"user": "clicker", "item": items[n]})
+        after = get(connection, path)
+        taken.append(1000 * (time.perf_counter() - started))
+        assert after != before
+        before = after
+    return {"click_to_list_p50_ms": statistics.median(taken)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default="town")
+    parser.add_argument("--requests", type=int, default=500)
+    parser.add_argument("--events", type=int, default=2000)
+    parser.add_argument("--postgres", metavar="URL", help="an empty database")
+    parser.add_argument("--json", action="store_true", help="only the JSON line")
+    arguments = parser.parse_args()
+    result: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as directory:
+        run = Path(directory) / "run"
+        recommender = store_run(run, arguments.data)
+        stores = {"sqlite": f"{directory}/events.db"}
+        if arguments.postgres:
+            stores["postgresql"] = arguments.postgres
+        for kind, store in stores.items():
+            service = Service(run, store)
+            try:
+                if kind == "sqlite":
+                    result["start_seconds"] = service.start_seconds
+                    result |= measure_lists(service, recommender, arguments.requests)
+                    result |= measure_click(service, recommender, 50)
+                found = measure_events(service, recommender, arguments.events)
+                result |= {f"{kind}_{name}": value for name, value in found.items()}
+            finally:
+                service.stop()
+    if not arguments.json:
+        for name, value in result.items():
+            print(f"{name:40} {value:.3f}")
+    print(json.dumps({"data": Path(arguments.data).name} | result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Safe by default: who may ask, how often, and what every answer says."""
+
+import asyncio
+
+import pytest
+
+from ltocf.errors import ConfigError
+from ltocf.service.asking import ask
+from ltocf.service.guard import LOOPBACK, Rules
+from ltocf.service.server import Settings, listen
+
+EVENT = {"user": "ann", "item": "none"}
+
+
+def bearer(token):
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_with_a_token_writing_and_forgetting_need_it_and_reading_does_not(serve):
+    client = serve("ltocf", rules=Rules(token="secret"))
+    for given in ({}, bearer("wrong"), bearer(""), {"authorization": "secret"}, bearer("sécret")):
+        for method, target in (("POST", "/events"), ("DELETE", "/users/ann")):
+            reply = client.request(method, target, EVENT, given)
+            assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
+    assert client.post("/events", EVENT, **bearer("secret")).status == 404
+    assert client.get("/users/ann/recommendations").status == 200
+    assert client.post("/recommendations", {"users": ["ann"]}).status == 200
+
+
+def test_outside_loopback_everything_that_holds_data_needs_the_token(serve):
+    client = serve("ltocf", rules=Rules(token="secret", read_needs_token=True))
+    for target in ("/items", "/users", "/model", "/metrics", "/openapi.json", "/users/a/history"):
+        assert client.get(target).status == 401
+        assert client.get(target, **bearer("secret")).status in (200, 404)
+    for target in ("/", "/style.css", "/page.js", "/health", "/ready"):
+        assert client.get(target).status == 200
+
+
+@pytest.mark.parametrize("path", ["//events", "/events/", "/EVENTS", "/./events", "/%65vents"])
+def test_no_other_spelling_of_a_path_gets_around_the_token(serve, path):
+    client = serve("ltocf", rules=Rules(token="secret"))
+    assert client.post(path, EVENT).status in (307, 401, 404)
+
+
+def test_a_page_elsewhere_cannot_reach_a_service_on_loopback(serve):
+    client = serve("ltocf", rules=Rules(hosts=LOOPBACK))
+    assert client.get("/items", host="evil.example").status == 421
+    for host in ("localhost:8000", "127.0.0.1", "[::1]:8000"):
+        assert client.get("/items", host=host).status == 200
+    simple = client.request("POST", "/events", b'{"user": "a"}', {"content-type": "text/plain"})
+    assert simple.status == 422
+
+
+def test_a_client_that_asks_too_often_is_told_to_slow_down(serve):
+    client = serve("ltocf", rules=Rules(rate=2, burst_seconds=2))
+    statuses = [client.get("/health").status for _ in range(8)]
+    assert statuses[:4] == [200] * 4
+    assert 429 in statuses
+    assert client.get("/health").headers.get("retry-after") in (None, "1")
+
+
+def test_every_answer_has_the_security_headers(serve):
+    client = serve("ltocf")
+    for target in ("/", "/page.js", "/items", "/nothing", "/users/a/recommendations?k=0"):
+        headers = client.get(target).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("path", ["/../../etc/passwd", "/static/../app.py", "/%2e%2e/app.py"])
+def test_no_path_reaches_the_file_system(serve, path):
+    assert serve("ltocf").get(path).status == 404
+
+
+def test_a_request_that_takes_too_long_is_given_up(serve, monkeypatch):
+    client = serve("ltocf", timeout_seconds=0.05)
+    monkeypatch.setattr(client.live.store, "of_users", lambda *a, **k: __import__("time").sleep(1))
+    reply = client.get("/users/ann/recommendations")
+    assert (reply.status, "no answer within 0.05 seconds" in reply.json()["detail"]) == (503, True)
+
+
+def test_a_store_that_is_gone_is_said_to_be_and_comes_back(serve, monkeypatch):
+    from sqlalchemy.exc import OperationalError
+
+    client = serve("ltocf")
+
+    def fail(*arguments, **options):
+        raise OperationalError("SELECT", {}, Exception("gone"))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(client.live.store, "of_users", fail)
+        reply = client.get("/users/ann/recommendations")
+        assert (reply.status, "does not answer" in reply.json()["detail"]) == (503, True)
+        broken.setattr(client.live.store, "last", fail)
+        assert client.get("/ready").status == 503
+    assert client.get("/ready").status == 200
+
+
+def test_listening_to_other_machines_needs_a_token(tmp_path):
+    with pytest.raises(ConfigError, match=r"--host 0\.0\.0\.0 lets other machines in"):
+        _ = Settings(run=tmp_path, host="0.0.0.0").rules
+    rules = Settings(run=tmp_path, host="0.0.0.0", token="x").rules
+    assert (rules.read_needs_token, rules.rate, rules.hosts) == (True, 100.0, None)
+    local = Settings(run=tmp_path).rules
+    assert (local.read_needs_token, local.rate, local.hosts) == (False, None, LOOPBACK)
+
+
+def test_a_port_that_is_taken_is_an_error_of_one_line():
+    taken = listen("127.0.0.1", 0)
+    taken.listen()
+    with pytest.raises(ConfigError, match=r"cannot listen on 127\.0\.0\.1 port"):
+        listen("127.0.0.1", taken.getsockname()[1])
+    taken.close()
+
+
+def test_requests_at_the_same_time_are_answered_together(serve, fitted):
+    client = serve("ltocf")
+    users = fitted("ltocf").dataset.split.train.user_ids.ids.to_list()
+    alone = {user: [item for item, _ in client.items(user)] for user in users[:20]}
+    calls = []
+    work = client.live.list_for._work
+    client.live.list_for._work = lambda batch: calls.append(len(batch)) or work(batch)
+
+    async def all_at_once():
+        targets = [f"/users/{user}/recommendations" for user in users[:20]]
+        return await asyncio.gather(*(ask(client.app, "GET", target) for target in targets))
+
+    for reply in asyncio.run(all_at_once()):
+        found = reply.json()
+        assert [entry["item"] for entry in found["items"]] == alone[found["user"]]
+    assert sum(calls) == 20
+    assert max(calls) > 1
