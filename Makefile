@@ -8,7 +8,7 @@ PARALLEL := -n auto --dist worksteal
 export MPLBACKEND := Agg
 export LTOCF_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test quick faults portable coverage oldest docs release check format clean
+.PHONY: demo test quick faults kills portable coverage oldest docs release check format clean
 demo: .venv/installed
 	$(BIN)/ltocf demo
 
@@ -23,6 +23,10 @@ quick: check
 # Its last line is one JSON object; WRITE=--write puts the counts into docs/reliability.md.
 faults: .venv/installed-dev
 	$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --seconds $(or $(SECONDS),1800) $(WRITE)
+
+# A service under load, killed twenty times: what it acknowledged is there.
+kills: .venv/installed-dev
+	LTOCF_KILLS=20 $(BIN)/python $(PYTEST) tests/service/test_kills.py
 
 # What computes, where other instructions and other numbers of threads round otherwise. Each line is
 # one kind of machine: what ATen (torch), OpenBLAS (NumPy, SciPy), MKL (torch) and Numba may use.

@@ -25,12 +25,12 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ltocf.runs.settings import make_config
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
+from ltocf.runs.settings import make_config
 
 K = 20
 CLIENTS = 16

@@ -122,7 +122,12 @@ def test_requests_at_the_same_time_are_answered_together(serve, fitted):
     alone = {user: [item for item, _ in client.items(user)] for user in users[:20]}
     calls = []
     work = client.live.list_for._work
-    client.live.list_for._work = lambda batch: calls.append(len(batch)) or work(batch)
+
+    def count(batch):
+        calls.append(len(batch))
+        return work(batch)
+
+    client.live.list_for._work = count
 
     async def all_at_once():
         targets = [f"/users/{user}/recommendations" for user in users[:20]]

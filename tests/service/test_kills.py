@@ -13,7 +13,7 @@ import pytest
 
 from ltocf.service.events import EventStore
 
-KILLS = int(os.environ.get("LTOCF_KILLS", "3"))  # 'make faults' asks for 20
+KILLS = int(os.environ.get("LTOCF_KILLS", "3"))  # 'make kills' asks for 20
 
 
 class Server:

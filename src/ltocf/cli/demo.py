@@ -21,6 +21,9 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="Take a hamlet instead of the town: a few seconds.")
     ] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Then serve the town and open its page.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """The whole tour on built-in data: train, compare, recommend. About a minute."""
@@ -59,3 +62,12 @@ def demo(
         print(f"the first, {recommender.explain(person, rows[0]['item']).sentence(2)}")
     print(f"\nCompared: {output / 'compared.png'}   curves: {output / 'ltocf' / 'curves.png'}")
     print(f"Next:   ltocf recommend {output / 'ltocf'} --user {people[0]}")
+    if serve:
+        serve_town(output)
+
+
+def serve_town(output: Path) -> None:
+    from ltocf.cli.serve import serve_until_stopped, settings_of
+
+    # Beside the run: the next demo replaces that.
+    serve_until_stopped(settings_of(output / "ltocf", str(output / "events.db")), open_browser=True)

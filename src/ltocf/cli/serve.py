@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -72,15 +73,9 @@ def serve(
     ] = None,
 ) -> None:
     """Serve a run over HTTP: lists that know each event at once, their reasons, and a page."""
-    try:
-        from ltocf.service.server import Settings
-    except ModuleNotFoundError as missing:
-        raise ConfigError(
-            f"serving needs {missing.name}: install it with pip install 'ltocf[serve]'"
-        ) from None
-    settings = Settings(
-        run=run,
-        events=events,
+    settings = settings_of(
+        run,
+        events,
         host=host,
         port=port,
         token=token or None,
@@ -94,6 +89,16 @@ def serve(
         answer_one(settings, get)
     else:
         serve_until_stopped(settings)
+
+
+def settings_of(run: Path, events: str | None, **others: Any) -> Settings:
+    try:
+        from ltocf.service.server import Settings
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            f"serving needs {missing.name}: install it with pip install 'ltocf[serve]'"
+        ) from None
+    return Settings(run, events, **others)
 
 
 def serve_until_stopped(settings: Settings, *, open_browser: bool = False) -> None:
