@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from ltocf import __version__
 from ltocf.errors import LtocfError
-from ltocf.service import schemas as s
+from ltocf.service import replies as s
 from ltocf.service.events import EventStore
 from ltocf.service.guard import Guard, Rules
 from ltocf.service.live import Live

@@ -11,7 +11,8 @@ from ltocf.data.interactions import shorten_id
 from ltocf.recommend.joined import Person
 from ltocf.service.live import Live
 from ltocf.service.problems import Problem, Unknown
-from ltocf.service.schemas import LONGEST_ID, MOST_K, ProblemOut, Text
+from ltocf.service.replies import ProblemOut
+from ltocf.service.schemas import LONGEST_ID, MOST_K, Text
 from ltocf.service.served import Served
 
 UserPath = Annotated[Text, Path(examples=["ann"], description="A user's id.")]

@@ -8,8 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request, Response
 
 from ltocf.service.events import Event, now
+from ltocf.service.replies import Committed
 from ltocf.service.routes.common import NOT_FOUND, answer, live_of
-from ltocf.service.schemas import Committed, EventIn, EventsIn, OneOrMany, Text
+from ltocf.service.schemas import EventIn, EventsIn, OneOrMany, Text
 
 router = APIRouter()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from fastapi import APIRouter, Request, Response
 
+from ltocf.service.replies import FoundItems, SimilarItems
 from ltocf.service.routes.common import NOT_FOUND, ItemPath, K, Search, answer, check_k, live_of
-from ltocf.service.schemas import FoundItems, SimilarItems
 from ltocf.service.served import Served
 
 router = APIRouter()

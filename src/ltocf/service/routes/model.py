@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 
 from ltocf.errors import ConfigError
 from ltocf.service.live import Live
+from ltocf.service.replies import ModelOut
 from ltocf.service.routes.common import answer, live_of
-from ltocf.service.schemas import ModelOut
 from ltocf.service.served import Served
 from ltocf.service.telemetry import Telemetry, by_model
 

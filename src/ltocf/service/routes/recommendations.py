@@ -15,6 +15,7 @@ from ltocf.recommend.requests import blocked_items
 from ltocf.service.lists import Answer, Wanted
 from ltocf.service.lists import reasons as reasons_of
 from ltocf.service.problems import Conflict, Unknown
+from ltocf.service.replies import ExplanationOut, ListOut, ListsOut, ProblemOut
 from ltocf.service.routes.common import (
     NOT_FOUND,
     K,
@@ -24,15 +25,7 @@ from ltocf.service.routes.common import (
     known_person,
     live_of,
 )
-from ltocf.service.schemas import (
-    ExplanationOut,
-    ListOut,
-    ListsIn,
-    ListsOfUsers,
-    ListsOut,
-    ProblemOut,
-    Text,
-)
+from ltocf.service.schemas import ListsIn, ListsOfUsers, Text
 from ltocf.service.served import Served
 
 router = APIRouter()

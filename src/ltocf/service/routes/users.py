@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from ltocf.data.interactions import shorten_id
 from ltocf.models.scorer import NOBODY
 from ltocf.service.problems import Unknown
+from ltocf.service.replies import FoundUsers, HistoryOut, SimilarUsers
 from ltocf.service.routes.common import (
     NOT_FOUND,
     K,
@@ -20,7 +21,6 @@ from ltocf.service.routes.common import (
     known_person,
     live_of,
 )
-from ltocf.service.schemas import FoundUsers, HistoryOut, SimilarUsers
 
 router = APIRouter()
 
