@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltocf.config import RunConfig, find_config, shipped_configs, to_toml
+from ltocf.config import BPR, RunConfig, find_config, shipped_configs, to_toml
 from ltocf.errors import ConfigError
 from ltocf.runs.settings import make_config, read_config
 
@@ -95,3 +95,9 @@ def test_a_missing_or_broken_file_is_one_clear_line(tmp_path):
 def test_configs_are_immutable():
     with pytest.raises(ValueError, match="frozen"):
         RunConfig().seed = 3
+
+
+@pytest.mark.parametrize(("density", "negatives"), [(0.04, 8), (1.0, 4), (0.00066, 62), (1e-6, 64)])
+def test_the_number_of_negatives_falls_with_the_density(density: float, negatives: int) -> None:
+    assert BPR().negatives_for(density) == negatives
+    assert BPR(negatives=3).negatives_for(density) == 3

@@ -18,9 +18,15 @@ class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[loss]`: a positive against the hardest, the mean of several, or shared negatives."""
 
     name: Literal["bpr"] = "bpr"
-    negatives: int = Field(default=32, ge=1)  # drawn for each positive; shared: for a whole batch
+    # Unseen items drawn for each positive, or shared by a whole batch; none: as many as the density
+    # of the data asks for.
+    negatives: int | None = Field(default=None, ge=1)
     sampling: Literal["hardest", "uniform", "shared"] = "hardest"
     l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
+
+    def negatives_for(self, density: float) -> int:
+        """The denser the data, the likelier a hard negative is an item that its user would like."""
+        return self.negatives or min(max(round(1.6 / density**0.5), 4), 64)
 
 
 class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -31,6 +37,9 @@ class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     sampling: Literal["uniform", "shared"] = "shared"
     temperature: float = Field(default=0.1, gt=0)
     l2: float = Field(default=5e-3, ge=0)
+
+    def negatives_for(self, density: float) -> int:
+        return self.negatives
 
 
 class BSL(Softmax, frozen=True):

@@ -8,7 +8,7 @@ from tests.models.toys import adjacency, random_graph
 
 
 def test_its_embeddings_are_the_mean_of_matrix_powers() -> None:
-    model = LightGCN(random_graph(), LightGCN.Config(dim=8, layers=4)).double()
+    model = LightGCN(random_graph(), LightGCN.Config(dim=8, layers=4, scale="natural")).double()
     model.initialise_(seed=1)
     B = adjacency(model.graph)
     root = B.sum(1).clamp(min=1).sqrt()

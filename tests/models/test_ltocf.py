@@ -39,12 +39,34 @@ def test_euler_with_unit_steps_is_lightgcn(graph: BipartiteGraph) -> None:
 
 
 def test_lightgcn_is_the_mean_of_its_layers(graph: BipartiteGraph) -> None:
-    model = LightGCN(graph, LightGCN.Config(dim=8, layers=3)).double()
+    model = LightGCN(graph, LightGCN.Config(dim=8, layers=3, scale="natural")).double()
     model.initialise_(seed=0)
     layers = [model.weight]
     for _ in range(3):
         layers.append(graph @ layers[-1])
     assert_close(model.embeddings(), torch.stack(layers).mean(0), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("propagation", ["spectral", "reference"])
+def test_the_scale_is_the_response_at_one(graph: BipartiteGraph, propagation: str) -> None:
+    natural = build(graph, start="random", scale="natural", propagation=propagation)
+    scaled = build(graph, start="random", scale=3.0, propagation=propagation)
+    at_one = natural.natural_response(torch.ones(1, dtype=torch.float64)).detach()
+    assert_close(scaled.embeddings(), natural.embeddings() * (3 / at_one), rtol=0, atol=1e-12)
+    assert_close(scaled.coefficients().sum().detach(), torch.tensor(3.0).double())
+
+
+@pytest.mark.parametrize("kind", [LTOCF, LightGCN])
+def test_the_start_scores_as_the_spectrum_does_at_any_scale(
+    graph: BipartiteGraph, kind: type[LTOCF | LightGCN]
+) -> None:
+    finals = []
+    for scale in (1.0, 12.7):
+        model = kind(graph, kind.Config(dim=4, scale=scale)).double()
+        with torch.no_grad():
+            model.weight.copy_(model._spectral_start())
+        finals.append(model.embeddings().detach())
+    assert_close(finals[0], finals[1], rtol=1e-5, atol=1e-6)
 
 
 def test_a_new_user_with_a_known_history_gets_that_users_vector(graph: BipartiteGraph) -> None:
@@ -71,15 +93,16 @@ def test_learned_times_are_saved_and_restored(graph: BipartiteGraph) -> None:
 
 def final_state(graph: BipartiteGraph, **settings: object) -> torch.Tensor:
     """exp(2.5 A) E as the solver has it: only the state at the end counts."""
-    model = build(
-        graph, connection="residual", end_time=2.5, times=(), weights=(0.0, 1.0), **settings
-    )
+    plain = {"start": "random", "scale": "natural", "connection": "residual"}
+    model = build(graph, end_time=2.5, times=(), weights=(0.0, 1.0), **plain, **settings)
     return model.embeddings().detach()
 
 
 def exponential(graph: BipartiteGraph) -> torch.Tensor:
     A = (graph @ torch.eye(graph.n_nodes, dtype=torch.float64)).numpy()
-    return torch.from_numpy(scipy.linalg.expm(2.5 * A)) @ build(graph).weight.detach()
+    return (
+        torch.from_numpy(scipy.linalg.expm(2.5 * A)) @ build(graph, start="random").weight.detach()
+    )
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,11 @@ class Interactions:
     def n_items(self) -> int:
         return len(self.item_ids)
 
+    @property
+    def density(self) -> float:
+        """The share of all pairs of a user and an item that are there."""
+        return len(self) / max(self.n_users * self.n_items, 1)
+
     @cached_property
     def indptr(self) -> NDArray[np.int64]:
         """User u's items are `items[indptr[u]:indptr[u + 1]]`, ascending. (n_users + 1,)"""

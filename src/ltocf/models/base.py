@@ -101,6 +101,10 @@ class Model(nn.Module, ABC):
         with torch.no_grad():
             own.copy_(theirs)
 
+    def negatives(self, loss: Loss) -> int:
+        """How many the loss takes; of these data, where it leaves that to them."""
+        return loss.negatives_for(self.graph.interactions.density)
+
     def batches(
         self, loss: Loss, *, batch_size: int, draw_by: DrawBy, seed: int, epoch: int
     ) -> Batches:
@@ -108,7 +112,7 @@ class Model(nn.Module, ABC):
         return TripleBatches(
             self.graph.interactions,
             batch_size=batch_size,
-            negatives=1 if loss.sampling == "shared" else loss.negatives,
+            negatives=1 if loss.sampling == "shared" else self.negatives(loss),
             seed=seed,
             epoch=epoch,
             draw_by=draw_by,

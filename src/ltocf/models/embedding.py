@@ -18,7 +18,7 @@ from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Rows
 from ltocf.distributed import total
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.graph.spectrum import singular_vectors
+from ltocf.graph.spectrum import SingularVectors, singular_vectors
 from ltocf.models.base import Model, ModelConfig
 from ltocf.models.batch_loss import batch_loss
 from ltocf.models.layers import glorot_, vectors_of_nodes
@@ -33,6 +33,9 @@ class FoldIn(NamedTuple):
     own: Tensor  # (n_users, dim)
     history: Tensor  # (n_items, dim)
     weights: HistoryWeights
+
+
+SMALLEST_VALUE = 1e-4  # of a singular value: the vectors of smaller ones are rounding errors
 
 
 class DotScorer(Scorer):
@@ -109,7 +112,7 @@ class VectorConfig(ModelConfig, frozen=True):
 
 
 class EmbeddingConfig(VectorConfig, frozen=True):
-    start: Literal["random", "spectral"] = "random"
+    start: Literal["random", "spectral"] = "spectral"
     # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that
     # the ranking is by dot product and the length of an item's vector, its popularity, counts.
     normalise: bool | Literal["training"] = False
@@ -139,6 +142,8 @@ class EmbeddingModel(Model):
         """Initial embeddings whose final ones score as the best approximation of the normalised
         interactions of rank `dim`, times a factor that gives the final ones the usual size."""
         vectors = singular_vectors(self.graph, self.weight.shape[1])
+        rank = int((vectors.values > SMALLEST_VALUE).sum())
+        vectors = SingularVectors(vectors.values[:rank], vectors.items[:, :rank])
         values = vectors.values.clamp(max=1)  # but for rounding they lie there
         final = torch.cat([vectors.users(self.graph), vectors.items]) * values.sqrt().float()
         final *= self.config.initial_std / final.square().mean().sqrt()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from ltocf.data.histories import HistoryWeights
@@ -18,7 +20,9 @@ from ltocf.models.history import HistoryConfig
 
 
 class FilterConfig(EmbeddingConfig, HistoryConfig, frozen=True):
-    pass
+    # What the response is at 1, its largest value, so that learning rate and l2 mean the same for
+    # any depth; "natural" leaves it as the method has it.
+    scale: Annotated[float, Field(gt=0)] | Literal["natural"] = 12.7
 
 
 class FilterModel(EmbeddingModel):
@@ -32,14 +36,24 @@ class FilterModel(EmbeddingModel):
 
     def __init__(self, graph: BipartiteGraph, config: FilterConfig) -> None:
         super().__init__(graph, config)
+        self.scale = config.scale
         train = graph.interactions
         self.history_weights, self.recent = HistoryWeights(config.recency, train), None
         if config.recency:
             self.recent = WeightedAdjacency(graph, HistoryWeights(config.recency).of(train))
 
     @abstractmethod
+    def natural_coefficients(self) -> Tensor:
+        """Of the method's own response on [-1, 1], the lowest degree first."""
+
     def coefficients(self) -> Tensor:
-        """Of h on [-1, 1], the lowest degree first."""
+        """Of h, the response with `scale`, the lowest degree first."""
+        natural = self.natural_coefficients()
+        return natural * self.factor(natural.sum())  # T_k(1) = 1 for every k
+
+    def factor(self, at_one: Tensor) -> Tensor | float:
+        """What makes `scale` of the method's own response at 1."""
+        return 1.0 if self.scale == "natural" else self.scale / at_one
 
     def response(self, x: Tensor) -> Tensor:
         return evaluate_series(self.coefficients().detach(), x)

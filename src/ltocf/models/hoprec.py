@@ -40,7 +40,7 @@ class HOPRec(EmbeddingModel):
         triples = TripleBatches(
             self.graph.interactions,
             batch_size=batch_size,
-            negatives=loss.negatives,
+            negatives=self.negatives(loss),
             seed=seed,
             epoch=epoch,
             draw_by=draw_by,

@@ -21,7 +21,7 @@ class LightGCN(FilterModel):
     Config = LightGCNConfig
     config: LightGCNConfig
 
-    def coefficients(self) -> Tensor:
+    def natural_coefficients(self) -> Tensor:
         nodes = chebyshev_nodes(
             self.config.layers + 1
         )  # as many as a polynomial of this degree needs

@@ -101,23 +101,24 @@ class LTOCF(FilterModel):
             torch.tensor(start, dtype=torch.float64), requires_grad=config.weights == "learnable"
         )
 
-    def response(self, x: Tensor) -> Tensor:
-        """h(x): what the solver and the weights make of an eigenvalue x of A."""
+    def natural_response(self, x: Tensor) -> Tensor:
+        """What the solver and the weights make of an eigenvalue x of A."""
         times = self.times()
         rate = x.to(times) - self.shift
         return self.state_weights @ self.solver.states(rate, times, self.config.connection)
 
-    def coefficients(self) -> Tensor:
-        return fit_response(self.response, self.config.tolerance)
+    def natural_coefficients(self) -> Tensor:
+        return fit_response(self.natural_response, self.config.tolerance)
 
     def embeddings(self) -> Tensor:
         if self.config.propagation == "spectral":
             return super().embeddings()
+        one = torch.ones(1, dtype=torch.float64, device=self.weight.device)
         return propagate(
             lambda E: self.graph @ E - self.shift * E,
             self.weight,
             self.times(),
-            self.state_weights,
+            self.state_weights * self.factor(self.natural_response(one)),
             solver=self.solver,
             connection=self.config.connection,
             adjoint=self.config.propagation == "adjoint",
