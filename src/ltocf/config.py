@@ -53,10 +53,13 @@ Loss = BPR | Softmax | BSL
 LOSSES: dict[str, type[Loss]] = {"bpr": BPR, "softmax": Softmax, "bsl": BSL}
 
 
+ValidationCut = Literal["random", "latest", "last", "temporal"]
+
+
 class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[train]`"""
 
-    epochs: int = Field(default=30, ge=0)
+    epochs: int | None = Field(default=None, ge=0)  # none: fewer, the more pairs users have
     device: Literal["auto", "cpu", "cuda"] = "auto"
     batch_size: int | None = Field(default=None, ge=1)  # none: about 50 an epoch, at least 512
     draw_by: Literal["pairs", "users"] = "pairs"
@@ -65,9 +68,18 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     average_decay: float = Field(default=0.0, ge=0, lt=1)  # of averaged weights; 0 keeps the last
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
     validation: float = Field(default=0.1, gt=0, lt=1)  # share of train cut off to choose the epoch
-    validation_cut: Literal["random", "latest"] = "random"  # which of each user's pairs it takes
+    # Which pairs it takes: of each user some at random, the latest or the last one, or the latest
+    # of all; none: as the data set was split.
+    validation_cut: ValidationCut | None = None
+    refit: bool = True  # then train on all pairs for as many epochs as validation chose
     evaluate_every: int = Field(default=1, ge=1)
     patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
+
+    def epochs_for(self, pairs_per_user: float) -> int:
+        """About 900 visits to each user, in 8 to 30 epochs."""
+        if self.epochs is not None:
+            return self.epochs
+        return min(max(round(900 / max(pairs_per_user, 1)), 8), 30)
 
     def batch_size_for(self, n_interactions: int) -> int:
         # A graph model propagates once a batch: their number must not grow with the data.

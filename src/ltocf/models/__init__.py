@@ -73,6 +73,11 @@ def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
     return validated(MODELS[name].Config, options, f"the settings of model {name!r}")
 
 
+def trains(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether such a model has anything to train; the others are solved."""
+    return MODELS[current_name(name)].trains(check_settings(name, options))
+
+
 def build_model(graph: BipartiteGraph, name: str, options: Mapping[str, Any]) -> Model:
     """The model called `name` with these settings, not yet initialised."""
     config = check_settings(name, options)

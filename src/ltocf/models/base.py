@@ -49,6 +49,11 @@ class Model(nn.Module, ABC):
         self.graph, self.config = graph, config
         self.progress, self.noise = 0.0, torch.Generator()  # as before_step_() was told
 
+    @classmethod
+    def trains(cls, config: ModelConfig) -> bool:
+        """Whether a model of these settings has anything to train."""
+        return not cls.solved
+
     @property
     def trained(self) -> bool:
         """Whether there is anything to train; the rest is solved."""
@@ -104,6 +109,10 @@ class Model(nn.Module, ABC):
     def negatives(self, loss: Loss) -> int:
         """How many the loss takes; of these data, where it leaves that to them."""
         return loss.negatives_for(self.graph.interactions.density)
+
+    def carry_(self, other: Model) -> None:
+        """Take over from a model of some of these pairs what it learned about all of them, such as
+        times; the parameters are drawn and trained anew."""
 
     def batches(
         self, loss: Loss, *, batch_size: int, draw_by: DrawBy, seed: int, epoch: int

@@ -81,6 +81,11 @@ class Blend(Model):
             build_part(graph, part) for part in config.parts
         )
 
+    @classmethod
+    def trains(cls, config: ModelConfig) -> bool:
+        assert isinstance(config, BlendConfig)
+        return any(not PARTS[part.model].solved for part in config.parts)
+
     @property
     def trained(self) -> bool:
         return any(part.trained for part in self.parts)
@@ -133,6 +138,11 @@ class Blend(Model):
             if part.trained
             for name, group in part.parameter_groups(config).items()
         }
+
+    def carry_(self, other: Model) -> None:
+        assert isinstance(other, Blend)
+        for part, theirs in zip(self.parts, other.parts, strict=True):
+            part.carry_(theirs)
 
     def extracted_times(self) -> list[float]:
         return [time for part in self.parts for time in part.extracted_times()]

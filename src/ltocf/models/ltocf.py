@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
 from ltocf.config import TrainConfig
 from ltocf.errors import ConfigError
 from ltocf.filters.chebyshev import fit_response
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.base import ParameterGroup, Response
+from ltocf.models.base import Model, ParameterGroup, Response
 from ltocf.models.filter import FilterConfig, FilterModel
 from ltocf.ode.reference import propagate, reference_method
 from ltocf.ode.solvers import Connection, Solver
@@ -24,7 +24,9 @@ class LTOCFConfig(FilterConfig, frozen=True):
     end_time: float = Field(4.0, gt=0)  # K in the paper
     time_points: int = Field(3, ge=0)  # T in the paper
     times: tuple[float, ...] | None = None  # the T inner times; evenly spaced unless given
-    learn_times: bool = True
+    # On what: held-out pairs, the end time among them, before training (docs/any-data.md); or the
+    # training pairs, as the paper has it.
+    learn_times: Literal["held-out", "training", False] = "held-out"
     time_learning_rate: float = Field(1e-2, gt=0)
     time_updates: Literal["alternate", "joint"] = "alternate"
     time_every: int = Field(10, ge=1)  # alternate: steps for the embeddings to one for the times
@@ -37,6 +39,11 @@ class LTOCFConfig(FilterConfig, frozen=True):
     atol: float = Field(1e-9, gt=0)
     propagation: Literal["spectral", "reference", "adjoint"] = "spectral"
     tolerance: float = Field(1e-5, ge=1e-13)  # of the response, relative to its largest value
+
+    @field_validator("learn_times", mode="before")
+    @classmethod
+    def _as_published(cls, value: object) -> object:
+        return "training" if value is True else value
 
     @model_validator(mode="after")
     def _check(self) -> LTOCFConfig:
@@ -89,7 +96,7 @@ class LTOCF(FilterModel):
         super().__init__(graph, config)
         self.solver = solver_of(config)
         self.shift = 1 if config.operator == "laplacian" else 0  # dE/dt = (A - shift) E
-        n, end, learn = config.inner_times, config.end_time, config.learn_times
+        n, end, learn = config.inner_times, config.end_time, config.learn_times == "training"
         given = config.times
         self.times = (
             TimePoints.evenly(n, end, learn=learn)
@@ -132,7 +139,7 @@ class LTOCF(FilterModel):
 
     def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
         """The paper's algorithm 1: the embeddings with the times fixed, then the times."""
-        if not self.config.learn_times:
+        if self.config.learn_times != "training":
             return super().parameter_groups(config)
         others = [p for p in self.parameters() if p.requires_grad and p is not self.times.inner]
         rate, cycle = self.config.time_learning_rate, self.config.time_every + 1
@@ -147,6 +154,10 @@ class LTOCF(FilterModel):
                 [self.times.inner], rate, lambda step: step % cycle == cycle - 1
             ),
         }
+
+    def carry_(self, other: Model) -> None:
+        assert isinstance(other, LTOCF)
+        self.times.load_state_dict(other.times.state_dict())
 
     def after_step_(self) -> None:
         self.times.project_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,8 @@ class TimePoints(nn.Module):
                 f"times must increase strictly inside (0, end_time={end!r}), got {list(inner)!r}"
             )
         self.inner = nn.Parameter(torch.tensor(inner, dtype=torch.float64), requires_grad=learn)
-        self.end = end
+        self.end: Tensor
+        self.register_buffer("end", torch.tensor(end, dtype=torch.float64))
 
     @classmethod
     def evenly(cls, n: int, end: float, *, learn: bool = True) -> TimePoints:
@@ -34,15 +36,20 @@ class TimePoints(nn.Module):
 
     def forward(self) -> Tensor:
         """0, t_1, ..., t_T, end. (T + 2,)"""
-        return torch.cat([self.inner.new_zeros(1), self.inner, self.inner.new_full((1,), self.end)])
+        return torch.cat([self.inner.new_zeros(1), self.inner, self.end[None]])
 
     @torch.no_grad()
     def project_(self) -> None:
         """Restore 0 < t_1 < ... < t_T < end after an optimiser step, in place."""
         # Adam may push t_i past t_{i+1}; a negative interval would integrate backwards.
-        n, gap = len(self.inner), SMALLEST_GAP * self.end
+        end = float(self.end)
+        n, gap = len(self.inner), SMALLEST_GAP * end
         if n == 0:
             return
         room = gap * torch.arange(1, n + 1, dtype=self.inner.dtype, device=self.inner.device)
-        slack = (self.inner - room).cummax(0).values.clamp(0, self.end - gap * (n + 1))
+        slack = (self.inner - room).cummax(0).values.clamp(0, end - gap * (n + 1))
         self.inner.copy_(slack + room)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *arguments: Any) -> None:
+        state_dict.setdefault(f"{prefix}end", self.end)  # runs from when it was not saved
+        super()._load_from_state_dict(state_dict, prefix, *arguments)

@@ -28,50 +28,61 @@ def train(
     seed: int,
     held_out: Interactions | None = None,
     state: TrainState | None = None,
+    last_epoch: int | None = None,
+    stage: str = "training",
     progress: Progress = silent,
     after_epoch: AfterEpoch = lambda state, record: None,
 ) -> list[EpochRecord]:
     """Train in place, from the parameters that the model has, and leave it with its best on
     `held_out`, or with its last where there is none. With `state`, as `after_epoch` was given it,
-    continue exactly from there.
+    continue exactly from there. With `last_epoch`, stop after it, as if interrupted.
     """
     if loss.name not in model.losses and model.losses:
         raise ConfigError(
             f"{type(model).__name__} cannot be trained with loss = {loss.name!r}; choose one of: "
             f"{', '.join(model.losses)}"
         )
+    pairs = model.graph.interactions
+    epochs = config.epochs_for(len(pairs) / max(pairs.n_users, 1))
+    if last_epoch is None:
+        last_epoch = epochs
+
+    def watch(_: str, done: float, total: float | None = None, note: str = "") -> None:
+        progress(stage, done, last_epoch, note)
+
     numbers = sum(parameter.numel() for parameter in model.parameters())
     with threads_for(numbers):
         model.to(training_device(model, config.device))
-        trainer = Trainer(model, config, loss, seed)
+        trainer = Trainer(model, config, loss, seed, epochs)
         if state is None:
             state = TrainState()
         else:
             trainer.restore(state)
-        return _epochs(trainer, state, held_out, progress, after_epoch)
+        return _epochs(trainer, state, last_epoch, held_out, watch, after_epoch)
 
 
 def _epochs(
     trainer: Trainer,
     state: TrainState,
+    last_epoch: int,
     held_out: Interactions | None,
     progress: Progress,
     after_epoch: AfterEpoch,
 ) -> list[EpochRecord]:
     config, records = trainer.config, list[EpochRecord]()
-    while state.epoch < config.epochs and state.stale < config.patience:
+    while state.epoch < last_epoch and state.stale < config.patience:
         epoch = state.epoch + 1
         started = time.perf_counter()
         mean_loss = trainer.run_epoch(epoch, progress)
         metrics: Metrics = {}
-        if held_out is not None and (epoch % config.evaluate_every == 0 or epoch == config.epochs):
+        if held_out is not None and (epoch % config.evaluate_every == 0 or epoch == last_epoch):
             metrics = trainer.validate(held_out)
             trainer.note(state, epoch, metrics)
         state.epoch = epoch
         seconds = time.perf_counter() - started
         times = trainer.model.extracted_times()
         records.append(EpochRecord(epoch, mean_loss, seconds, times, metrics))
-        progress("training", epoch, config.epochs, str(records[-1]))
+        progress("training", epoch, last_epoch, str(records[-1]))
         after_epoch(trainer.capture(state), records[-1])
     trainer.finish(state)
     return records
@@ -90,7 +101,10 @@ def training_device(model: Model, wanted: str) -> str:
 class Trainer:
     """One optimiser a parameter group; a step is taken by the groups that are active in it."""
 
-    def __init__(self, model: Model, config: TrainConfig, loss: Loss, seed: int) -> None:
+    def __init__(
+        self, model: Model, config: TrainConfig, loss: Loss, seed: int, epochs: int
+    ) -> None:
+        self.epochs = epochs  # that the schedule of the learning rates spans
         self.model, self.config, self.loss, self.seed = model, config, loss, seed
         self.batch_size = config.batch_size_for(len(model.graph.interactions))
         self.groups = model.parameter_groups(config)
@@ -113,7 +127,7 @@ class Trainer:
         self.model.train()
         total, n = 0.0, len(batches)
         for done, batch in enumerate(batches):
-            fraction = (epoch - 1 + done / n) / self.config.epochs
+            fraction = (epoch - 1 + done / n) / self.epochs
             self._schedule(fraction)
             drawn = np.random.SeedSequence([self.seed, epoch, done]).generate_state(1, np.uint64)
             self.model.before_step_(fraction, int(drawn[0]))
@@ -126,7 +140,7 @@ class Trainer:
             total += loss
             if done + 1 < n:  # the last step's is the epoch's, with its metrics
                 note = f"loss {total / (done + 1):.4f}"
-                progress("training", epoch - 1 + (done + 1) / n, self.config.epochs, note)
+                progress("training", epoch - 1 + (done + 1) / n, self.epochs, note)
         return total / max(n, 1)
 
     def _schedule(self, fraction: float) -> None:

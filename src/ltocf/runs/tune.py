@@ -233,7 +233,7 @@ def _settings(config: RunConfig, values: dict[str, Any]) -> RunConfig:
 
 
 def _validating(config: RunConfig) -> RunConfig:
-    train = config.train.model_copy(update={"protocol": "validation"})
+    train = config.train.model_copy(update={"protocol": "validation", "refit": False})
     return config.model_copy(update={"train": train})
 
 

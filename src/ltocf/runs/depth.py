@@ -1,0 +1,125 @@
+"""Learn the times of LT-OCF on pairs that its embeddings do not train on.
+
+On the pairs that the embeddings fit, times learn to fit them too, which asks for less smoothing than
+generalising does. On held-out pairs they find a depth that generalises, whatever they start from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ltocf.config import Loss, TrainConfig
+from ltocf.data.interactions import Interactions
+from ltocf.models.base import Model
+from ltocf.models.ltocf import LTOCF
+from ltocf.models.pair_scores import pair_scores
+from ltocf.ode.times import TimePoints
+from ltocf.progress import Progress, silent
+from ltocf.threads import threads_for
+
+EPOCHS = 4
+EVERY = 2  # steps of the embeddings to one of the times
+TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1
+NEGATIVES = 64  # uniform: against the hardest, a response that makes all items alike would win
+MOST_PAIRS = 16384  # of a step
+FEWEST_PAIRS = 500  # fewer say more about themselves than about the depth
+
+
+class Gaps(nn.Module):
+    """Times by the logarithms of the gaps between them: any real numbers are times in order."""
+
+    def __init__(self, times: Tensor) -> None:
+        super().__init__()
+        self.logs = nn.Parameter(times.diff().log())
+
+    def forward(self) -> Tensor:
+        return F.pad(self.logs.exp().cumsum(0), (1, 0))
+
+
+def learners(model: Model) -> list[LTOCF]:
+    """The model, or the parts of it, whose times learn on held-out pairs."""
+    found = [part for part in model.modules() if isinstance(part, LTOCF)]
+    return [part for part in found if part.config.learn_times == "held-out"]
+
+
+def learn_depth_(
+    model: Model,
+    held_out: Interactions,
+    config: TrainConfig,
+    loss: Loss,
+    *,
+    seed: int,
+    progress: Progress = silent,
+) -> None:
+    """Leave each learner in the model with the times by which it ranks `held_out` best, the end
+    time among them. Its embeddings are used up: they have to be drawn anew."""
+    if len(held_out) < FEWEST_PAIRS:
+        return
+    for part in learners(model):
+        with threads_for(part.weight.numel()):
+            _learn(part, held_out, config, loss, seed, progress)
+
+
+def _learn(
+    model: LTOCF,
+    held_out: Interactions,
+    config: TrainConfig,
+    loss: Loss,
+    seed: int,
+    progress: Progress,
+) -> None:
+    model.draw_(seed)
+    gaps = Gaps(model.times().detach())
+    model.times = gaps  # type: ignore[assignment]
+    sharpness = nn.Parameter(torch.zeros((), dtype=torch.float64))
+    embeddings = torch.optim.Adam([model.weight], lr=config.learning_rate, fused=True)
+    times = torch.optim.Adam(
+        [
+            {"params": [gaps.logs], "lr": TIME_RATE},
+            {"params": [sharpness], "lr": TEMPERATURE_RATE},
+        ]
+    )
+    decay = torch.optim.lr_scheduler.LambdaLR(times, lambda epoch: 1 - epoch / EPOCHS)
+    step, size = 0, config.batch_size_for(len(model.graph.interactions))
+    for epoch in range(1, EPOCHS + 1):
+        batches = model.batches(
+            loss, batch_size=size, draw_by=config.draw_by, seed=seed, epoch=epoch
+        )
+        for batch in batches:
+            gaps.logs.requires_grad_(False)
+            model.weight.requires_grad_(True)
+            model.loss(batch, loss).backward()  # type: ignore[no-untyped-call]
+            embeddings.step()
+            embeddings.zero_grad()
+            if step % EVERY == 0:
+                gaps.logs.requires_grad_(True)
+                model.weight.requires_grad_(False)
+                random = np.random.default_rng([seed, step])
+                _held_out_loss(model, held_out, sharpness, random).backward()  # type: ignore[no-untyped-call]
+                times.step()
+                times.zero_grad()
+            step += 1
+        decay.step()
+        found = " ".join(f"{time:.2f}" for time in gaps()[1:].tolist())
+        progress("learning the times", epoch, EPOCHS, f"times {found}")
+    _, *inner, end = gaps().tolist()
+    model.weight.requires_grad_(True)
+    model.times = TimePoints(inner, end, learn=False)
+
+
+def _held_out_loss(
+    model: LTOCF, held_out: Interactions, sharpness: Tensor, random: np.random.Generator
+) -> Tensor:
+    """Cross-entropy of held-out items among uniform ones, at a learned temperature: a proper score,
+    which no scaling and no collapse of the embeddings can lower."""
+    drawn = random.integers(0, len(held_out), min(len(held_out), MOST_PAIRS))
+    users = torch.from_numpy(held_out.users[drawn].astype(np.int64))
+    items = random.integers(0, held_out.n_items, (len(drawn), 1 + NEGATIVES))
+    items[:, 0] = held_out.items[drawn]
+    rows = torch.from_numpy(items) + model.graph.n_users
+    table = model.embeddings()
+    scores = pair_scores(table, users.to(table.device), rows.to(table.device))
+    return F.cross_entropy(scores * sharpness.exp(), torch.zeros_like(rows[:, 0]).to(table.device))
