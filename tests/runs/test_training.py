@@ -71,7 +71,7 @@ def test_the_best_epoch_is_kept_and_patience_stops(split):
 @pytest.mark.parametrize("updates", ["alternate", "joint"])
 def test_times_move_with_their_own_learning_rate_and_stay_ordered(split, updates):
     times = {"time_updates": updates, "time_every": 1, "time_learning_rate": 0.5}
-    model, _ = train(split, options=OPTIONS | times)
+    model, _ = train(split, options=OPTIONS | times | {"learn_times": "training"})
     times = [0.0, *model.extracted_times(), 4.0]
     assert times[1:-1] != [1.0, 2.0, 3.0]
     assert times == sorted(times)
@@ -80,7 +80,7 @@ def test_times_move_with_their_own_learning_rate_and_stay_ordered(split, updates
 def test_times_rest_while_embeddings_move_and_the_other_way_round(split):
     steps = -(-len(split.train) // FAST.batch_size)
     model, _ = train(
-        split, FAST.model_copy(update={"epochs": 1}), options=OPTIONS | {"time_every": steps}
+        split, FAST.model_copy(update={"epochs": 1}), options=OPTIONS | {"time_every": steps, "learn_times": "training"}
     )
     assert model.extracted_times() == [1.0, 2.0, 3.0]  # their first turn comes after that epoch
     assert model.times.inner.requires_grad

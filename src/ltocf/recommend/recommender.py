@@ -28,8 +28,7 @@ class Recommender(Answers):
     """
 
     def __init__(self, model: str = "ltocf", *, seed: int = 0, **settings: Any) -> None:
-        # All of a log is worth learning from; "validation" keeps a tenth to choose the epoch by.
-        settings = {"protocol": "fixed", "model": model, "seed": seed} | settings
+        settings = {"model": model, "seed": seed} | settings
         given = {key: value for key, value in settings.items() if value is not None}
         self.config = make_config({}, given)
         self._fitted: Fitted | None = None

@@ -1,7 +1,7 @@
 """Learn the times of LT-OCF on pairs that its embeddings do not train on.
 
-On the pairs that the embeddings fit, times learn to fit them too, which asks for less smoothing than
-generalising does. On held-out pairs they find a depth that generalises, whatever they start from.
+On the pairs that the embeddings fit, times learn to fit them too, which asks for less smoothing
+than generalising does. On held-out pairs they find a depth that generalises from any start.
 """
 
 from __future__ import annotations

@@ -149,7 +149,5 @@ def _learn_depth_(model: Model, config: RunConfig, split: Split, progress: Progr
         cut = with_validation(everything(split), config.train, config.seed)
         graph = BipartiteGraph(cut.train)
         learner = build_model(graph, config.model_name, config.model_options)
-    learn_depth_(
-        learner, cut.valid, config.train, config.loss, seed=config.seed, progress=progress
-    )
+    learn_depth_(learner, cut.valid, config.train, config.loss, seed=config.seed, progress=progress)
     model.carry_(learner)

@@ -13,7 +13,7 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.curves import draw_curves
-from ltocf.runs.fitting import build, cut_for, fit, require_room
+from ltocf.runs.fitting import build, cut_for, fit, learned_from, require_room
 from ltocf.runs.records import EpochRecord, TrainState
 from ltocf.runs.run import Run
 
@@ -42,12 +42,12 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
     if config.start_from is None:
         return None
     run = Run.open(Path(config.start_from))
-    theirs, ours = run.dataset.split.train, dataset.split.train
+    theirs, ours = learned_from(run.config, run.dataset.split), dataset.split.train
     same_ids = theirs.user_ids == ours.user_ids and theirs.item_ids == ours.item_ids
     if not same_ids or theirs.fingerprint != ours.fingerprint:
         raise ConfigError(
             f"start_from = {config.start_from!r} was trained on other pairs; train it on the same "
-            "data set with the same train.protocol, train.validation and seed"
+            "data set with refit=false or protocol=fixed, and both with the same seed"
         )
     weights = run.load().fitted_state()
 

@@ -47,8 +47,10 @@ def train(
     if last_epoch is None:
         last_epoch = epochs
 
-    def watch(_: str, done: float, total: float | None = None, note: str = "") -> None:
-        progress(stage, done, last_epoch, note)
+    shown, last = stage, last_epoch
+
+    def watch(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        progress(shown, done, last, note)
 
     numbers = sum(parameter.numel() for parameter in model.parameters())
     with threads_for(numbers):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,10 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, check_settings
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.fitting import build, cut_for, fit
+from ltocf.runs.fitting import build, fit
 from ltocf.runs.records import SELECT_BY, EpochRecord, TrainState
 from ltocf.runs.settings import make_config
+from ltocf.runs.validation import with_validation
 
 if TYPE_CHECKING:
     import optuna
@@ -137,7 +138,8 @@ def _search(
 ) -> TuneReport:
     study = _open_study(output, config, choices)
     resumed = len(study.trials)
-    data = cut_for(_validating(config), dataset)
+    cut = with_validation(dataset.split, config.train, config.seed, fewest=1)
+    data = replace(dataset, split=cut)
     graph = BipartiteGraph(data.split.train)
 
     def objective(trial: optuna.Trial) -> float:

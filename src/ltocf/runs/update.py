@@ -96,7 +96,10 @@ def refit(
 ) -> Model:
     """The run's model, fitted a little more on other data than it had."""
     rate = learning_rate or SLOWER * run.config.train.learning_rate
-    settings = run.config.train.model_copy(update={"epochs": epochs, "learning_rate": rate})
+    changes: dict[str, Any] = {"epochs": epochs, "learning_rate": rate}
+    if run.config.train.refit:  # it has learned from the validation pairs too
+        changes["protocol"] = "fixed"
+    settings = run.config.train.model_copy(update=changes)
     config = run.config.model_copy(update={"train": settings})
     return warm_fit(run.load(), config, dataset, progress, kept_users)
 

@@ -18,9 +18,12 @@ def everything(split: Split) -> Split:
     return replace(split, train=split.seen, valid=empty_like(split.valid))
 
 
-def with_validation(split: Split, config: TrainConfig, seed: int) -> Split:
+FEWEST = 50  # fewer pairs choose by chance
+
+
+def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int = FEWEST) -> Split:
     """The split with the validation set that it has, or with one that is cut off its train as its
-    test was. A log too small to spare a pair is left whole."""
+    test was. Train stays whole where that would be of fewer than `fewest` pairs."""
     if len(split.valid):
         return split
     cut = config.validation_cut or usual_cut(split)
@@ -30,12 +33,15 @@ def with_validation(split: Split, config: TrainConfig, seed: int) -> Split:
         )
     if cut in ("random", "latest"):
         try:
-            return hold_out_validation(split, config.validation, seed=seed, latest=cut == "latest")
-        except DataError:
+            held = hold_out_validation(split, config.validation, seed=seed, latest=cut == "latest")
+        except DataError:  # nobody can spare a pair
             return split
-    choose = _last_of_each_user if cut == "last" else _latest_of_all
-    held_out = _leave_some(split.train, choose(split.train, config.validation))
-    return replace(split, train=split.train.select(~held_out), valid=split.train.select(held_out))
+    else:
+        choose = _last_of_each_user if cut == "last" else _latest_of_all
+        drawn = _leave_some(split.train, choose(split.train, config.validation))
+        train = split.train
+        held = replace(split, train=train.select(~drawn), valid=train.select(drawn))
+    return held if len(held.valid) >= fewest else split
 
 
 def usual_cut(split: Split) -> ValidationCut:
