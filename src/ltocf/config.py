@@ -13,6 +13,8 @@ from pydantic import BaseModel, Field, ValidationError
 from ltocf.digests import read_text
 from ltocf.errors import ConfigError
 
+SHARED = 1024  # negatives of a whole batch, unless told otherwise
+
 
 class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[loss]`: a positive against the hardest, the mean of several, or shared negatives."""
@@ -33,7 +35,7 @@ class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[loss]`: cross-entropy of a positive among itself and the negatives."""
 
     name: Literal["softmax"] = "softmax"
-    negatives: int = Field(default=1024, ge=1)  # drawn for a whole batch; uniform: each positive
+    negatives: int = Field(default=SHARED, ge=1)  # drawn for a whole batch; uniform: each positive
     sampling: Literal["uniform", "shared"] = "shared"
     temperature: float = Field(default=0.1, gt=0)
     l2: float = Field(default=5e-3, ge=0)

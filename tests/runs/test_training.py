@@ -80,7 +80,9 @@ def test_times_move_with_their_own_learning_rate_and_stay_ordered(split, updates
 def test_times_rest_while_embeddings_move_and_the_other_way_round(split):
     steps = -(-len(split.train) // FAST.batch_size)
     model, _ = train(
-        split, FAST.model_copy(update={"epochs": 1}), options=OPTIONS | {"time_every": steps, "learn_times": "training"}
+        split,
+        FAST.model_copy(update={"epochs": 1}),
+        options=OPTIONS | {"time_every": steps, "learn_times": "training"},
     )
     assert model.extracted_times() == [1.0, 2.0, 3.0]  # their first turn comes after that epoch
     assert model.times.inner.requires_grad

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ltocf.batches.ahead import Parts
-from ltocf.config import Loss
+from ltocf.config import SHARED, Loss
 from ltocf.distributed import total
 from ltocf.models.pair_scores import add_products_, dot_products
 
@@ -41,7 +41,7 @@ def batch_loss(
             for items in (part.positives, part.negatives)
         )
         scores = (
-            _Shared(rows, users, near, far.flatten()[: loss.negatives])
+            _Shared(rows, users, near, far.flatten()[: loss.negatives or SHARED])
             if loss.sampling == "shared"
             else _Own(rows, users, near, far, hardest=loss.sampling == "hardest")
         )

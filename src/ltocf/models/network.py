@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.batches.ahead import Batch
-from ltocf.config import Loss
+from ltocf.config import SHARED, Loss
 from ltocf.data.interactions import Rows
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
@@ -57,7 +57,7 @@ class PairModel(Model):
                 best = self.score(users, negatives).argmax(1, keepdim=True)
             negatives = negatives.gather(1, best)
         if loss.sampling == "shared":
-            negatives = negatives.flatten()[: loss.negatives].expand(len(users), -1)
+            negatives = negatives.flatten()[: loss.negatives or SHARED].expand(len(users), -1)
         scores = self.score(users, torch.cat([positives, negatives], 1))
         total = score_loss(scores[:, 0], scores[:, 1:], loss)
         if loss.l2:

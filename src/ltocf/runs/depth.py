@@ -91,7 +91,7 @@ def _learn(
         for batch in batches:
             gaps.logs.requires_grad_(False)
             model.weight.requires_grad_(True)
-            model.loss(batch, loss).backward()  # type: ignore[no-untyped-call]
+            model.add_gradients_(batch, loss)
             embeddings.step()
             embeddings.zero_grad()
             if step % EVERY == 0:
