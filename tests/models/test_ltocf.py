@@ -32,7 +32,7 @@ def build(graph: BipartiteGraph, **settings: object) -> LTOCF:
 
 
 def test_euler_with_unit_steps_is_lightgcn(graph: BipartiteGraph) -> None:
-    ours = build(graph, solver="euler", end_time=4, time_points=3)
+    ours = build(graph, solver="euler", end_time=4, time_points=3, scale="natural")
     theirs = LightGCN(graph, LightGCN.Config(dim=8, layers=4)).double()
     theirs.initialise_(seed=1)
     assert_close(ours.embeddings(), theirs.embeddings(), rtol=0, atol=1e-13)
@@ -124,7 +124,7 @@ def test_the_exact_solver_is_the_matrix_exponential(graph: BipartiteGraph) -> No
 
 def test_fixed_times_are_in_no_parameter_group(graph: BipartiteGraph) -> None:
     assert "times" not in build(graph, learn_times=False).parameter_groups(TrainConfig())
-    groups = build(graph).parameter_groups(TrainConfig())
+    groups = build(graph, learn_times="training").parameter_groups(TrainConfig())
     assert [p.shape for p in groups["times"].parameters] == [(3,)]
 
 

@@ -9,7 +9,9 @@ from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
 from ltocf.runs.settings import make_config
 
-SETTINGS = ["dim=8", "epochs=2", "negatives=4", "time_every=1"]
+SETTINGS = [
+    "dim=8", "epochs=2", "negatives=4", "time_every=1", "learn_times=training", "refit=false",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_takes_new_users_and_items(name, tmp_path):
     run = save(tmp_path / "run", name)
-    updated, added = update_run(run, NEWS, tmp_path / "bigger", epochs=10)
+    updated, added = update_run(run, NEWS, tmp_path / "bigger", epochs=30)
     assert added == Added(interactions=8, repeated=1, users=2, items=1)
     recommender = Recommender.load(updated.path)
     found = recommender.recommend(["new a", "new b"], 3)

@@ -22,7 +22,7 @@ def settings(name: str, *, epochs: int = 2, init: Path | None = None) -> RunConf
         model={"name": name, "dim": 8},
         start_from=None if init is None else str(init),
         loss=BPR(negatives=2),
-        train=TrainConfig(epochs=epochs, batch_size=256),
+        train=TrainConfig(epochs=epochs, batch_size=256, refit=False),
     )
 
 

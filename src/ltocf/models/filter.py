@@ -20,9 +20,8 @@ from ltocf.models.history import HistoryConfig
 
 
 class FilterConfig(EmbeddingConfig, HistoryConfig, frozen=True):
-    # What the response is at 1, its largest value, so that learning rate and l2 mean the same for
-    # any depth; "natural" leaves it as the method has it.
-    scale: Annotated[float, Field(gt=0)] | Literal["natural"] = 12.7
+    # What the response is at 1, its largest value; "natural" leaves it as the method has it.
+    scale: Annotated[float, Field(gt=0)] | Literal["natural"] = "natural"
 
 
 class FilterModel(EmbeddingModel):

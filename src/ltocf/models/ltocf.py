@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -20,6 +20,8 @@ from ltocf.ode.times import TimePoints
 
 
 class LTOCFConfig(FilterConfig, frozen=True):
+    # That of K = 5, so that learning rate and l2 mean the same for any depth.
+    scale: Annotated[float, Field(gt=0)] | Literal["natural"] = 12.7
     solver: str = "rk4"
     end_time: float = Field(4.0, gt=0)  # K in the paper
     time_points: int = Field(3, ge=0)  # T in the paper

@@ -17,17 +17,18 @@ EPOCH = {
 RANKING = {"neumf": 120.0, "cmn": 540.0}
 PROPAGATION, NEGATIVE = 0.1, 0.06  # seconds for a step with h(A) E; for a negative of each pair
 STARTING, TESTING = 15.0, 3.0  # the graph and its singular vectors; ranking by dot product
+MOST_EPOCHS, MOST_NEGATIVES = 30, 64  # where a config leaves them to the data
 SMALL = 0.5  # seconds that a training of a few pairs takes
 
 
 def training_seconds(config: RunConfig, n_pairs: int) -> float:
     """Of one training from its start to its test."""
     size = n_pairs / GOWALLA_PAIRS
-    epochs, validates = config.train.epochs or 30, config.train.protocol != "fixed"
+    epochs, validates = config.train.epochs or MOST_EPOCHS, config.train.protocol != "fixed"
     each = EPOCH.get(config.model_name)
     if each is None:
         steps = max(n_pairs / config.train.batch_size_for(n_pairs), 1)
-        each = steps * PROPAGATION + (config.loss.negatives or 32) * NEGATIVE
+        each = steps * PROPAGATION + (config.loss.negatives or MOST_NEGATIVES) * NEGATIVE
     ranking = RANKING.get(config.model_name, TESTING)
     rankings = 1 + (epochs // config.train.evaluate_every if validates else 0)
     return SMALL + size * (STARTING + epochs * each + rankings * ranking)

@@ -1,0 +1,75 @@
+"""Times that learn on held-out pairs, and the fit on all pairs that follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.testing import assert_close
+
+from ltocf.config import BPR, RunConfig, TrainConfig
+from ltocf.data.dataset import Dataset
+from ltocf.data.sources.town import make_town
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.ltocf import LTOCF
+from ltocf.runs.depth import Gaps, learn_depth_
+from ltocf.runs.fitting import cut_for, fit
+from ltocf.runs.pipeline import start_run, train_run
+from ltocf.runs.run import Run
+from ltocf.runs.validation import with_validation
+
+TOWN = make_town(300, 120).dataset
+TRAIN = TrainConfig(epochs=3, batch_size=1024, validation=0.4)
+
+
+def config(**train: object) -> RunConfig:
+    return RunConfig(
+        model={"name": "ltocf", "dim": 8, "end_time": 1.0},
+        loss=BPR(negatives=4),
+        train=TRAIN.model_copy(update=train),
+    )
+
+
+def test_gaps_are_times_in_order_whatever_their_logarithms_are() -> None:
+    times = torch.tensor([0.0, 0.5, 2.0, 2.25], dtype=torch.float64)
+    gaps = Gaps(times)
+    assert_close(gaps().detach(), times)
+    with torch.no_grad():
+        gaps.logs.normal_(0, 3)
+    assert (gaps().diff() > 0).all()
+
+
+def test_all_times_learn_the_end_time_among_them() -> None:
+    split = with_validation(TOWN.split, TRAIN, 0)
+    model = LTOCF(BipartiteGraph(split.train), LTOCF.Config(dim=8, end_time=0.5))
+    learn_depth_(model, split.valid, TRAIN, BPR(negatives=4), seed=0)
+    times = model.times().tolist()
+    assert times == sorted(times)
+    assert not np.isclose(times[1:], [0.125, 0.25, 0.375, 0.5]).any()
+    assert model.weight.requires_grad and not model.times.inner.requires_grad
+
+
+def test_what_was_learned_on_held_out_pairs_goes_into_the_fit_on_all_pairs() -> None:
+    data = cut_for(config(), TOWN)
+    fitted = fit(data, config())
+    assert len(fitted.model.graph.interactions) == len(data.split.seen)
+    assert isinstance(fitted.model, LTOCF)
+    assert float(fitted.model.times.end) != 1.0
+    assert fitted.records[-1].times == fitted.model.extracted_times()
+    assert len(fit(data, config(refit=False)).model.graph.interactions) == len(data.split.train)
+
+
+def test_a_run_keeps_the_times_and_all_pairs(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    run = start_run(config(), tmp_path / "run", dataset=TOWN)
+    train_run(run)
+    model = Run.open(run.path).load()
+    assert isinstance(model, LTOCF)
+    assert float(model.times.end) != 1.0
+    assert len(model.graph.interactions) == len(TOWN.split.seen)
+
+
+def test_closed_forms_are_solved_on_everything() -> None:
+    data: Dataset = cut_for(RunConfig(model={"name": "ease"}), TOWN)
+    assert len(data.split.train) == len(TOWN.split.seen)
+    assert not len(data.split.valid)
+    users = np.flatnonzero(data.split.train.user_degrees)
+    assert len(users) == data.split.train.n_users
