@@ -19,20 +19,30 @@ def test_a_study_finds_settings_and_can_be_continued(hamlet, tmp_path):
         hamlet, config, tmp_path, trials=2, space=SPACE, progress=lambda *told: seen.append(told)
     )
     assert (first.trials, first.resumed) == (2, 0)
-    assert seen[-1] == ("trial", 2, 2, f"best Recall@20 {first.recall:.4f}")
+    assert seen[0] == (
+        "trial", 1, 2, f"as it is: Recall@20 {(start := _recall(seen[0])):.4f} (best {start:.4f})",
+    )  # fmt: skip
+    assert seen[1][3].startswith("learning_rate=0.") and " layers=" in seen[1][3]
+    assert first.recall >= start
     second = tune(hamlet, config, tmp_path, trials=3, space=SPACE)
     assert (second.trials, second.resumed) == (5, 2)
     assert second.recall >= first.recall
-    assert set(second.found) == {"learning_rate", "layers"}
+    assert set(second.found) in ({"learning_rate", "layers"}, set())  # or nothing was better
     best = read_config(tmp_path / "best.toml")
-    assert best.train.learning_rate == second.found["learning_rate"]
-    assert best.model["layers"] == second.found["layers"]
+    assert best.train.learning_rate == second.found.get("learning_rate", 8e-3)
+    assert best.model.get("layers") == second.found.get("layers")
     assert best.model["dim"] == 4
+
+
+def _recall(told):
+    return float(told[3].split("Recall@20 ")[1].split()[0])
 
 
 def test_hopeless_trials_are_pruned(hamlet, tmp_path):
     # A tiny learning rate never leaves the start.
-    config = make_config({}, ["dim=8", "epochs=8", "negatives=4", "model=mf", "patience=8"])
+    config = make_config(
+        {}, ["dim=8", "epochs=8", "negatives=4", "model=mf", "patience=8", "start=random"]
+    )
     report = tune(hamlet, config, tmp_path, trials=12, space=["learning_rate=1e-7|1e-6|0.05|0.1"])
     assert report.pruned > 0
     assert report.best.train.learning_rate in (0.05, 0.1)
@@ -40,9 +50,9 @@ def test_hopeless_trials_are_pruned(hamlet, tmp_path):
 
 def test_a_closed_form_is_tuned_by_its_validation_recall(hamlet, tmp_path):
     config = make_config({}, ["model=gfcf"])
-    report = tune(hamlet, config, tmp_path, trials=2, space=["rank=2:16", "ideal_weight=0.0:1.0"])
+    report = tune(hamlet, config, tmp_path, trials=3, space=["rank=2:16", "ideal_weight=0.0:1.0"])
     assert 0 < report.recall < 1
-    assert 2 <= report.best.model["rank"] <= 16
+    assert 2 <= report.best.model.get("rank", 2) <= 16
 
 
 def test_a_study_of_other_choices_is_not_mixed_in(hamlet, tmp_path):

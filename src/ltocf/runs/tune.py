@@ -106,7 +106,8 @@ def tune(
     """Add `trials` to the study in OUTPUT/study.db, made if it is not there, and write the best
     settings so far to OUTPUT/best.toml. The test pairs are never looked at.
 
-    `space` lists choices as key=low:high or key=a|b|c; SPACES holds those of the usual models.
+    `space` lists choices as key=low:high or key=a|b|c; SPACES holds those of the usual models. The
+    first trial of a study takes the settings as they are, so that the best is never worse.
     """
     choices = [Choice.parse(text) for text in space or _usual_space(config.model_name)]
     first = _settings(config, {choice.key: (*choice.options, choice.low)[0] for choice in choices})
@@ -143,7 +144,10 @@ def _search(
     graph = BipartiteGraph(data.split.train)
 
     def objective(trial: optuna.Trial) -> float:
-        settings = _settings(config, {choice.key: choice.suggest(trial) for choice in choices})
+        searched = choices if trial.number else []
+        settings = _settings(config, {choice.key: choice.suggest(trial) for choice in searched})
+        train = settings.train.model_copy(update={"refit": False})
+        settings = settings.model_copy(update={"train": train})
         model = build(settings, data, graph)
         watch = Reporter(trial)
         fit(data, settings, model=model, after_epoch=watch)
@@ -156,7 +160,10 @@ def _search(
         if best is not None:
             with replacing(output / "best.toml") as temporary:
                 temporary.write_text(to_toml(_settings(config, best.params)), encoding="utf-8")
-        note = "" if best is None else f"best Recall@20 {best.value:.4f}"
+        values = " ".join(f"{key}={_short(value)}" for key, value in trial.params.items())
+        recall = "given up" if trial.value is None else f"Recall@20 {trial.value:.4f}"
+        note = f"{values or 'as it is'}: {recall}"
+        note += "" if best is None else f" (best {best.value:.4f})"
         progress("trial", len(study.trials) - resumed, trials, note)
 
     study.optimize(objective, n_trials=trials, callbacks=[after_trial])
@@ -169,6 +176,10 @@ def _search(
         states.count("PRUNED"),
         resumed,
     )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
@@ -235,7 +246,7 @@ def _settings(config: RunConfig, values: dict[str, Any]) -> RunConfig:
 
 
 def _validating(config: RunConfig) -> RunConfig:
-    train = config.train.model_copy(update={"protocol": "validation", "refit": False})
+    train = config.train.model_copy(update={"protocol": "validation"})
     return config.model_copy(update={"train": train})
 
 
