@@ -6,8 +6,9 @@ import tomllib
 import pytest
 
 from ltocf.errors import ConfigError
+from ltocf.runs.choices import Choice
 from ltocf.runs.settings import make_config, read_config
-from ltocf.runs.tune import SPACES, Choice, tune
+from ltocf.runs.tune import SPACES, tune
 
 QUICK = ["dim=4", "epochs=3", "negatives=2", "model=lightgcn"]
 SPACE = ["learning_rate=0.001:0.05", "layers=1|2"]
@@ -23,7 +24,7 @@ def test_a_study_finds_settings_and_can_be_continued(hamlet, tmp_path):
         "trial", 1, 2, f"as it is: Recall@20 {(start := _recall(seen[0])):.4f} (best {start:.4f})",
     )  # fmt: skip
     assert seen[1][3].startswith("learning_rate=0.") and " layers=" in seen[1][3]
-    assert first.recall >= start
+    assert first.recall >= start - 1e-4
     second = tune(hamlet, config, tmp_path, trials=3, space=SPACE)
     assert (second.trials, second.resumed) == (5, 2)
     assert second.recall >= first.recall

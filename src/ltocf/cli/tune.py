@@ -60,5 +60,8 @@ def tune(
         [key, f"{v:.4g}" if isinstance(v, float) else str(v)] for key, v in report.found.items()
     ]
     title = f"best of {report.trials} trials ({report.pruned} pruned)"
-    print_table(title, ["setting", "value"], rows)
+    if rows:
+        print_table(title, ["setting", "value"], rows)
+    else:
+        print(f"{title}: the settings as they are")
     print(f"validation Recall@20 {report.recall:.4f}\nnext: ltocf train --config {best}")

@@ -16,6 +16,7 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, check_settings
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
+from ltocf.runs.choices import Choice
 from ltocf.runs.fitting import build, fit
 from ltocf.runs.records import SELECT_BY, EpochRecord, TrainState
 from ltocf.runs.settings import make_config
@@ -24,8 +25,6 @@ from ltocf.runs.validation import with_validation
 if TYPE_CHECKING:
     import optuna
 
-# key=low:high is a number in between, on a logarithmic scale where it spans a factor of 20;
-# whole if both ends are. key=a|b|c is one of these.
 TRAINED = ("learning_rate=0.001:0.03", "l2=1e-5:0.1", "negatives=1|8|32|64")
 SPACES = {
     "ltocf": (*TRAINED, "end_time=2.0:6.0", "time_points=1:4"),
@@ -36,52 +35,6 @@ SPACES = {
     "ease": ("l2=1.0:2000.0",),
     "sparse_ease": ("l2=1.0:2000.0",),
 }
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What one setting may be: one of `options`, or a number from `low` to `high`."""
-
-    key: str
-    options: tuple[Any, ...] = ()
-    low: float = 0
-    high: float = 0
-
-    @classmethod
-    def parse(cls, text: str) -> Choice:
-        key, equals, values = text.partition("=")
-        if equals and "|" in values:
-            return cls(key, tuple(_number(value) for value in values.split("|")))
-        low, colon, high = values.partition(":")
-        bounds = _number(low), _number(high)
-        if (
-            not key
-            or not colon
-            or any(isinstance(b, str) for b in bounds)
-            or bounds[0] >= bounds[1]
-        ):
-            raise ConfigError(
-                f"cannot read {text!r}: expected key=low:high or key=a|b|c, "
-                "such as learning_rate=0.001:0.03 or layers=2|3|4"
-            )
-        return cls(key, (), *bounds)
-
-    def suggest(self, trial: optuna.Trial) -> Any:
-        if self.options:
-            return trial.suggest_categorical(self.key, self.options)
-        wide = self.low > 0 and self.high / self.low >= 20
-        if isinstance(self.low, int) and isinstance(self.high, int):
-            return trial.suggest_int(self.key, self.low, self.high, log=wide)
-        return trial.suggest_float(self.key, self.low, self.high, log=wide)
-
-
-def _number(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 @dataclass(frozen=True)
