@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import ltocf
+from ltocf.config import LOSSES, RunConfig, TrainConfig
+from ltocf.models import MODELS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -43,7 +45,10 @@ def test_every_message_of_troubleshooting_is_one_of_ours(message):
 def test_everything_public_is_in_the_reference():
     for name in ltocf.__all__:
         if name != "__version__":
-            assert any(entry.endswith(f".{name}") for entry in DOCUMENTED), name
+            assert any(
+                entry.endswith(f".{name}") or hasattr(pydoc.locate(entry), name)
+                for entry in DOCUMENTED
+            ), name
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -57,3 +62,28 @@ def test_every_page_is_in_the_navigation():
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = {p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")}
     assert not [page for page in pages if not re.search(rf"(?<![\w/-]){re.escape(page)}", nav)]
+
+
+@pytest.mark.parametrize(
+    "kind", [RunConfig, TrainConfig, *LOSSES.values()], ids=lambda k: k.__name__
+)
+def test_every_setting_says_what_it_means(kind):
+    assert not undescribed(kind)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_setting_of_a_model_says_what_it_means(name):
+    assert not undescribed(MODELS[name].Config)
+
+
+def undescribed(kind):
+    source = "\n".join(
+        inspect.getsource(base) for base in kind.__mro__ if base.__module__.startswith("ltocf.")
+    )
+    lines = source.splitlines()
+    missing = []
+    for name in set(kind.model_fields) - {"name", "versions", "loss", "train"}:
+        place = next(i for i, line in enumerate(lines) if line.startswith(f"    {name}: "))
+        if "#" not in lines[place] and not lines[place - 1].strip().startswith("#"):
+            missing.append(name)
+    return missing

@@ -23,6 +23,7 @@ class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     # Unseen items drawn for each positive, or shared by a whole batch; none: as many as the density
     # of the data asks for.
     negatives: int | None = Field(default=None, ge=1)
+    # Keep the one that the model scores highest, take the mean over all, or share one draw.
     sampling: Literal["hardest", "uniform", "shared"] = "hardest"
     l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
 
@@ -36,9 +37,9 @@ class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     name: Literal["softmax"] = "softmax"
     negatives: int = Field(default=SHARED, ge=1)  # drawn for a whole batch; uniform: each positive
-    sampling: Literal["uniform", "shared"] = "shared"
-    temperature: float = Field(default=0.1, gt=0)
-    l2: float = Field(default=5e-3, ge=0)
+    sampling: Literal["uniform", "shared"] = "shared"  # drawn for each positive, or for a batch
+    temperature: float = Field(default=0.1, gt=0)  # that scores are divided by
+    l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
 
     def negatives_for(self, density: float) -> int:
         return self.negatives
@@ -48,7 +49,7 @@ class BSL(Softmax, frozen=True):
     """`[loss]`: softmax with a temperature of its own for the positive side."""
 
     name: Literal["bsl"] = "bsl"  # type: ignore[assignment]
-    positive_temperature: float = Field(default=0.1, gt=0)
+    positive_temperature: float = Field(default=0.1, gt=0)  # that positive scores are divided by
 
 
 Loss = BPR | Softmax | BSL
@@ -62,19 +63,20 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[train]`"""
 
     epochs: int | None = Field(default=None, ge=0)  # none: fewer, the more pairs users have
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
     batch_size: int | None = Field(default=None, ge=1)  # none: about 50 an epoch, at least 512
-    draw_by: Literal["pairs", "users"] = "pairs"
-    learning_rate: float = Field(default=8e-3, gt=0)
-    schedule: Literal["cosine", "constant"] = "cosine"
+    draw_by: Literal["pairs", "users"] = "pairs"  # every pair once, or users alike as in LightGCN
+    learning_rate: float = Field(default=8e-3, gt=0)  # of Adam, at the start
+    schedule: Literal["cosine", "constant"] = "cosine"  # of the learning rate
     average_decay: float = Field(default=0.0, ge=0, lt=1)  # of averaged weights; 0 keeps the last
+    # Choose the epoch on validation, keep the last, or (as often published) the best on test.
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
     validation: float = Field(default=0.1, gt=0, lt=1)  # share of train cut off to choose the epoch
     # Which pairs it takes: of each user some at random, the latest or the last one, or the latest
     # of all; none: as the data set was split.
     validation_cut: ValidationCut | None = None
     refit: bool = True  # then train on all pairs for as many epochs as validation chose
-    evaluate_every: int = Field(default=1, ge=1)
+    evaluate_every: int = Field(default=1, ge=1)  # epochs from one validation to the next
     patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
 
     def epochs_for(self, pairs_per_user: float) -> int:
@@ -91,8 +93,8 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 class RunConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """All that is needed to repeat a run."""
 
-    dataset: str = "town"
-    seed: int = 0
+    dataset: str = "town"  # a name of 'ltocf datasets', or a directory of 'ltocf prepare'
+    seed: int = 0  # of everything that is drawn
     start_from: str | None = None  # a run on the same data: start from its embeddings
     model: dict[str, Any] = {"name": "ltocf"}  # validated by the model's own Config
     loss: Annotated[Loss, Field(discriminator="name")] = BPR()

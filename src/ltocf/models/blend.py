@@ -59,6 +59,7 @@ class Part(BaseModel, frozen=True, extra="forbid"):
 
 
 class BlendConfig(ModelConfig, frozen=True):
+    # Each with its model, its weight and its options.
     parts: tuple[Part, ...] = Field(
         (Part(model="chebycf", weight=1.0), Part(model="sparse_ease", weight=0.5)), min_length=1
     )

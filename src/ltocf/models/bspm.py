@@ -19,11 +19,11 @@ IDEAL_DEGREE = 16  # in P; more than any of the published solvers makes, and it 
 
 class BSPMConfig(HistoryConfig, frozen=True):
     merge: Literal["early", "late"] = "early"  # the ideal part before or after sharpening
-    solver: str = "rk4"
-    steps: int = Field(1, ge=1)
+    solver: str = "rk4"  # of the sharpening ODE
+    steps: int = Field(1, ge=1)  # of the solver
     end_time: float = Field(2.5, ge=0)  # T_s in the paper
     ideal_weight: float = 0.2  # beta
-    rank: int = Field(448, ge=1)
+    rank: int = Field(448, ge=1)  # of the ideal filter and of the deflation
     average: bool = False  # the mean of the blurred and the sharpened row
     degree: int = Field(2, ge=1)  # of the polynomial below the leading values
 

@@ -19,7 +19,7 @@ ITEM_BLOCK = 32  # items scored at once for a tile of users: what lies between s
 
 
 class CMNConfig(PairConfig, frozen=True):
-    hops: int = Field(2, ge=1)
+    hops: int = Field(2, ge=1)  # over the memory
     neighbours: int = Field(20, ge=1)  # at most so many of an item's users, drawn once
 
 

@@ -18,7 +18,7 @@ from ltocf.models.scorer import Scorer
 
 
 class EASEConfig(HistoryConfig, frozen=True):
-    l2: float = Field(80.0, gt=0)
+    l2: float = Field(80.0, gt=0)  # the larger, the less few shared users count
     gigabytes: float = Field(8.0, gt=0)  # refuse to need more for the inverse
 
 

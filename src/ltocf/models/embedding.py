@@ -107,12 +107,12 @@ def _rows(rows: Rows) -> Tensor:
 
 
 class VectorConfig(ModelConfig, frozen=True):
-    dim: int = Field(default=64, ge=1)
-    initial_std: float = Field(default=0.1, gt=0)
+    dim: int = Field(default=64, ge=1)  # of a vector
+    initial_std: float = Field(default=0.1, gt=0)  # of the vectors at the start
 
 
 class EmbeddingConfig(VectorConfig, frozen=True):
-    start: Literal["random", "spectral"] = "spectral"
+    start: Literal["random", "spectral"] = "spectral"  # or the graph's leading singular vectors
     # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that
     # the ranking is by dot product and the length of an item's vector, its popularity, counts.
     normalise: bool | Literal["training"] = False

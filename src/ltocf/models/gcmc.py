@@ -15,7 +15,7 @@ from ltocf.models.layers import dropout
 
 
 class GCMCConfig(EmbeddingConfig, frozen=True):
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(0.1, ge=0, lt=1)  # of the final vectors, in training
     slope: float = Field(0.2, ge=0, le=1)  # of the leaky ReLU below zero
     normalisation: Literal["mean", "symmetric"] = "mean"  # 1 / |N_i| or 1 / sqrt(|N_i| |N_j|)
 

@@ -18,7 +18,7 @@ from ltocf.models.itemitem import (
 
 
 class ItemKNNConfig(HistoryConfig, frozen=True):
-    neighbours: int = Field(200, ge=1)
+    neighbours: int = Field(200, ge=1)  # to keep of each item
     shrinkage: float = Field(10.0, ge=0)  # users added to the denominator: few in common count less
 
 

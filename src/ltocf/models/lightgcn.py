@@ -11,7 +11,7 @@ from ltocf.models.filter import FilterConfig, FilterModel
 
 
 class LightGCNConfig(FilterConfig, frozen=True):
-    layers: int = Field(3, ge=0)
+    layers: int = Field(3, ge=0)  # products with the graph
 
 
 class LightGCN(FilterModel):

@@ -11,8 +11,8 @@ from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 
 
 class LRGCCFConfig(EmbeddingConfig, frozen=True):
-    layers: int = Field(3, ge=0)
-    initial_std: float = Field(0.01, gt=0)
+    layers: int = Field(3, ge=0)  # products with the graph
+    initial_std: float = Field(0.01, gt=0)  # of the vectors at the start
 
 
 class LRGCCF(EmbeddingModel):

@@ -22,23 +22,24 @@ from ltocf.ode.times import TimePoints
 class LTOCFConfig(FilterConfig, frozen=True):
     # That of K = 5, so that learning rate and l2 mean the same for any depth.
     scale: Annotated[float, Field(gt=0)] | Literal["natural"] = 12.7
-    solver: str = "rk4"
+    solver: str = "rk4"  # euler, midpoint, rk4, adams_moulton, dormand_prince, exact, ...
     end_time: float = Field(4.0, gt=0)  # K in the paper
     time_points: int = Field(3, ge=0)  # T in the paper
     times: tuple[float, ...] | None = None  # the T inner times; evenly spaced unless given
     # On what: held-out pairs, the end time among them, before training (docs/any-data.md); or the
     # training pairs, as the paper has it.
     learn_times: Literal["held-out", "training", False] = "held-out"
-    time_learning_rate: float = Field(1e-2, gt=0)
-    time_updates: Literal["alternate", "joint"] = "alternate"
+    time_learning_rate: float = Field(1e-2, gt=0)  # on the training pairs
+    time_updates: Literal["alternate", "joint"] = "alternate"  # with the embeddings'
     time_every: int = Field(10, ge=1)  # alternate: steps for the embeddings to one for the times
     connection: Connection = "linear"  # what the published numbers use
-    operator: Literal["adjacency", "laplacian"] = "adjacency"
+    operator: Literal["adjacency", "laplacian"] = "adjacency"  # dE/dt = A E, or (A - I) E
     weights: Literal["equal", "learnable"] | tuple[float, ...] = "equal"  # of the T + 2 states
     steps_per_interval: int | None = Field(None, ge=1)  # of a fixed-step solver; see `solver_of`
     step_size: float | None = Field(None, gt=0)  # instead of a number of steps
     rtol: float = Field(1e-7, gt=0)  # of an adaptive solver
-    atol: float = Field(1e-9, gt=0)
+    atol: float = Field(1e-9, gt=0)  # of an adaptive solver
+    # By the response of the spectrum, or by torchdiffeq on the embeddings, to the same effect.
     propagation: Literal["spectral", "reference", "adjoint"] = "spectral"
     tolerance: float = Field(1e-5, ge=1e-13)  # of the response, relative to its largest value
 

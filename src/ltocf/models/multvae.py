@@ -21,8 +21,8 @@ from ltocf.models.layers import dropout, glorot_
 
 
 class MultVAEConfig(ModelConfig, frozen=True):
-    hidden: int = Field(600, ge=1)
-    latent: int = Field(200, ge=1)
+    hidden: int = Field(600, ge=1)  # width of the layers around the latent vector
+    latent: int = Field(200, ge=1)  # width of the latent vector
     dropout: float = Field(0.5, ge=0, lt=1)  # of the history that is encoded
     beta: float = Field(0.2, ge=0)  # weight of the KL term, once annealed
     anneal: float = Field(0.2, ge=0, le=1)  # share of training in which beta grows to that

@@ -18,8 +18,8 @@ ITEM_BLOCK = 4096  # items scored at once for a user: their hidden layer stays i
 
 class NeuMFConfig(PairConfig, frozen=True):
     width: int = Field(64, ge=1)  # of the hidden layers
-    layers: int = Field(2, ge=1)
-    dropout: float = Field(0.1, ge=0, lt=1)
+    layers: int = Field(2, ge=1)  # hidden ones
+    dropout: float = Field(0.1, ge=0, lt=1)  # of the hidden layers, in training
 
 
 class NeuMF(PairModel):

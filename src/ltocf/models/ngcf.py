@@ -14,7 +14,7 @@ from ltocf.models.layers import dropout
 
 
 class NGCFConfig(EmbeddingConfig, frozen=True):
-    layers: int = Field(3, ge=1)
+    layers: int = Field(3, ge=1)  # products with the graph
     dropout: float = Field(0.1, ge=0, lt=1)  # of a layer's messages
     slope: float = Field(0.2, ge=0, le=1)  # of the leaky ReLU below zero; 1 makes it linear
 

@@ -14,9 +14,9 @@ from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 
 
 class PinSageConfig(EmbeddingConfig, frozen=True):
-    layers: int = Field(2, ge=1)
+    layers: int = Field(2, ge=1)  # products with the graph
     walks: int = Field(0, ge=0)  # random walks from a node; 0 takes all its neighbours alike
-    walk_length: int = Field(3, ge=1)
+    walk_length: int = Field(3, ge=1)  # steps of a walk
     neighbours: int = Field(50, ge=1)  # of the nodes on its walks, how many to keep
 
 

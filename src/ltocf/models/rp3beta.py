@@ -22,7 +22,7 @@ from ltocf.models.itemitem import (
 class RP3BetaConfig(HistoryConfig, frozen=True):
     alpha: float = Field(0.8, gt=0)  # elementwise power of the transition probabilities
     beta: float = 0.4  # power of the degree that an item's weight is divided by
-    neighbours: int = Field(500, ge=1)
+    neighbours: int = Field(500, ge=1)  # to keep of each item
 
 
 class RP3Beta(ItemItemModel):

@@ -28,7 +28,7 @@ CHUNK = 256  # items solved by one task
 
 
 class SparseEASEConfig(HistoryConfig, frozen=True):
-    l2: float = Field(100.0, gt=0)
+    l2: float = Field(100.0, gt=0)  # the larger, the less few shared users count
     neighbours: int = Field(100, ge=1)  # items that may explain another; all of them gives EASE
 
 
