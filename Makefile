@@ -8,7 +8,7 @@ PARALLEL := -n auto --dist worksteal
 export MPLBACKEND := Agg
 export LTOCF_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test quick faults kills portable coverage oldest docs release check format clean
+.PHONY: demo test quick faults kills audit portable coverage oldest docs release check format clean
 demo: .venv/installed
 	$(BIN)/ltocf demo
 
@@ -27,6 +27,11 @@ faults: .venv/installed-dev
 # A service under load, killed twenty times: what it acknowledged is there.
 kills: .venv/installed-dev
 	LTOCF_KILLS=20 $(BIN)/python $(PYTEST) tests/service/test_kills.py
+
+# Whether the installed versions suit each other; and, with a network, whether any has a known hole.
+audit: .venv/installed-dev
+	$(BIN)/pip check
+	@$(BIN)/python -c 'import pip_audit' 2>/dev/null && $(BIN)/pip-audit || echo 'for known holes: $(BIN)/pip install pip-audit (it asks the network)'
 
 # What computes, where other instructions and other numbers of threads round otherwise. Each line is
 # one kind of machine: what ATen (torch), OpenBLAS (NumPy, SciPy), MKL (torch) and Numba may use.

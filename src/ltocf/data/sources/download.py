@@ -66,7 +66,9 @@ def _network(url: str) -> Iterator[None]:
 def _copy(url: str, write: Callable[[bytes], object], label: str, md5: str) -> None:
     """Pass the body on chunk by chunk; a short or altered one is to be tried again."""
     digest, received = hashlib.md5(usedforsecurity=False), 0
-    with _progress() as progress, urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+    # The address is the catalog's or the one of LTOCF_MIRROR, which may be a file: of the user's.
+    answer = urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS)  # noqa: S310
+    with _progress() as progress, answer:
         expected = int(answer.headers.get("Content-Length") or 0)
         task = progress.add_task(label, total=expected or None)
         while chunk := answer.read(CHUNK):
