@@ -24,12 +24,14 @@ from uvicorn.supervisors import Multiprocess
 
 from ltocf.errors import ConfigError, LtocfError
 from ltocf.runs.run import EVENTS, Run
+from ltocf.runs.run_files import MARKER
 from ltocf.runs.versions import in_use, version_path
 from ltocf.service.app import create_app
 from ltocf.service.events import EventStore
 from ltocf.service.guard import LOOPBACK, Rules
 from ltocf.service.live import Live
 from ltocf.service.served import Served
+from ltocf.service.sharing import share_
 from ltocf.service.telemetry import SHARED
 
 log = logging.getLogger("ltocf.service")
@@ -72,12 +74,22 @@ class Settings:
 def load_served(root: Path, store: EventStore) -> Served:
     """The version in use of a run, with its place in the store's events."""
     version = in_use(root).current
-    return Served.of_run(Run.at(version_path(root, version)), str(version), store.id)
+    served = Served.of_run(Run.at(version_path(root, version)), str(version), store.id)
+    if SHARED in os.environ:  # one of several workers
+        share_(served, Path(os.environ[SHARED]))
+    return served
+
+
+def open_store(settings: Settings) -> EventStore:
+    """Of a run: nothing is made in a directory that is none."""
+    if not (settings.run / MARKER).is_file():
+        Run.at(settings.run)  # says so
+    return EventStore.open(settings.store)
 
 
 def make_app(settings: Settings) -> FastAPI:
     """The app of a run and its store, which follows the run's versions."""
-    store = EventStore.open(settings.store)
+    store = open_store(settings)
     app = create_app(
         load_served(settings.run, store),
         store,
@@ -175,7 +187,7 @@ def run_workers(
     started: Callable[[], None],
 ) -> None:
     """Several processes that accept from one socket; one that dies is replaced."""
-    store = EventStore.open(settings.store)  # what is wrong is said once, here
+    store = open_store(settings)  # what is wrong is said once, here
     Run.open(settings.run)
     store.close()
     with tempfile.TemporaryDirectory() as counts:
