@@ -141,8 +141,10 @@ def _scatter(axes: Any, place: int, series: Series, chart: Chart) -> None:
         series.x, series.mean, label=series.label, linestyle="none", markersize=5,
         capsize=2, elinewidth=0.8, **bars, **_style(place),
     )  # fmt: skip
-    for x, y, note in zip(series.x, series.mean, series.notes, strict=False):
-        shift = (0, -10 if place % 2 else 5)  # so that two series do not write on each other
+    for point, (x, y, note) in enumerate(zip(series.x, series.mean, series.notes, strict=False)):
+        # Neither two series nor two neighbours write on each other.
+        away = 7 * (point % 2)
+        shift = (0, -10 - away if place % 2 else 5 + away)
         axes.annotate(note, (x, y), shift, textcoords="offset points", fontsize=6, ha="center")
     axes.margins(0.15)
 
@@ -162,7 +164,8 @@ def _dots(axes: Any, place: int, series: Series, chart: Chart) -> None:
 def _scale(axes: Any, chart: Chart) -> None:
     if chart.log_x:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
     if chart.kind == "dots":

@@ -10,7 +10,7 @@ from ltocf.files import replacing
 from ltocf.studies.figures import Chart, draw
 from ltocf.studies.outcomes import METRICS, Found, Outcome, mean_spread
 
-PAGE = "page.md"
+PAGE = "page.txt"  # Markdown, but no page of its own in a site
 
 
 class Page:
