@@ -13,13 +13,13 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from ltocf.digests import FILE as DIGESTS
 from ltocf.digests import Digests
-from ltocf.errors import DataError, LtocfError
+from ltocf.errors import ConfigError, DataError, LtocfError
 from ltocf.locks import Busy, exclusive, is_held
 
 TEMPORARY, ASIDE = ".ltocf-tmp", ".ltocf-old"
@@ -41,7 +41,7 @@ def new_directory(
     """
     target = real(path)
     with writing(path, error=error):
-        _refuse_occupied(target, Path(path), marker, overwrite, error)
+        refuse_occupied(path, marker=marker, overwrite=overwrite, error=error)
         temporary = _temporary(target)
         try:
             temporary.mkdir()
@@ -118,15 +118,30 @@ def os_reason(failure: Exception) -> str | None:
     return "not all of it was taken" if "transport error" in str(failure) else None
 
 
-def _refuse_occupied(
-    target: Path, path: Path, marker: str, overwrite: bool, error: type[LtocfError]
+def refuse_occupied(
+    path: str | Path, *, marker: str, overwrite: bool, error: type[LtocfError] = DataError
 ) -> None:
+    """Fail where `new_directory` would: to be called before the work that fills the directory."""
+    target = real(path)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not (target / marker).is_file():
         raise error(f"{path}: is in the way and holds no {marker}; choose another output")
     if not overwrite:
-        raise error(f"{path}: already exists; choose another output or pass --overwrite")
+        raise error(
+            f"{path}: already exists; choose another output, or pass overwrite=True (--overwrite)"
+        )
+
+
+def refuse_file(path: Path, *, overwrite: bool, kinds: Sequence[str] = ()) -> None:
+    """Refuse to replace a file unless asked to, and one whose name ends in none of the `kinds`: to
+    be called before the work that fills it."""
+    if kinds and path.suffix not in kinds:
+        raise ConfigError(f"unknown kind of file {path.name!r}; give one of: {', '.join(kinds)}")
+    if path.exists() and not overwrite:
+        raise DataError(
+            f"{path}: already exists; choose another output, or pass overwrite=True (--overwrite)"
+        )
 
 
 def _temporary(target: Path, suffix: str = TEMPORARY) -> Path:

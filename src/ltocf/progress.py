@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+QUIET_SECONDS = 10
 
 
 class Progress(Protocol):
@@ -19,3 +25,56 @@ class Progress(Protocol):
 
 def silent(stage: str, done: float, total: float | None = None, note: str = "") -> None:
     pass
+
+
+@contextmanager
+def show_progress(**labels: str) -> Iterator[Progress]:
+    """A bar a stage on a terminal; elsewhere a line a round, or one every ten seconds.
+
+    `labels` say what a stage is called here, such as training="updating".
+    """
+    if not sys.stderr.isatty():
+        yield Lines(labels)
+        return
+    from rich import progress as rich_progress
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    bar = rich_progress.Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[note]}", markup=False),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+    with bar:
+        yield Bars(bar, labels)
+
+
+class Bars:
+    def __init__(self, bar: Any, labels: dict[str, str]) -> None:
+        self.bar, self.labels = bar, labels
+        self.tasks: dict[str, Any] = {}
+
+    def __call__(self, stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        label = self.labels.get(stage, stage)
+        if stage not in self.tasks:
+            self.tasks[stage] = self.bar.add_task(label, total=total, note="")
+        shown = {"note": note} if note else {}
+        self.bar.update(self.tasks[stage], completed=done, total=total, **shown)
+
+
+class Lines:
+    """What a log file gets: short work leaves no line, long work is never silent."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        self.labels, self.said_at = labels, time.monotonic()
+
+    def __call__(self, stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        whole_round = bool(note) and float(done).is_integer()
+        if not whole_round and time.monotonic() - self.said_at < QUIET_SECONDS:
+            return
+        self.said_at = time.monotonic()
+        of = "" if total is None else f"/{total:,.10g}"
+        line = f"{self.labels.get(stage, stage)} {done:,.6g}{of}" + (f"  {note}" if note else "")
+        print(line, file=sys.stderr)

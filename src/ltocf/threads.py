@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import numba
-import torch
 from threadpoolctl import threadpool_limits
 
 from ltocf.errors import ConfigError
@@ -23,6 +22,8 @@ from ltocf.errors import ConfigError
 SMALL = 1_000_000  # numbers in a table; a thread goes through it in a millisecond
 CGROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
+# Read when a library is loaded: whoever sets the number of threads need not wait for torch.
+READ_BY = {"torch": ("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "numba": ("NUMBA_NUM_THREADS",)}
 
 
 def usable_cores() -> int:
@@ -88,32 +89,48 @@ def use_threads(threads: int | None = None) -> int:
         raise ConfigError(f"threads = {threads}: must be at least 1")
     threads = threads or usable_cores()
     threadpool_limits(threads)
-    _set(threads, threads)
+    for library, variables in READ_BY.items():
+        if library in sys.modules:
+            _set({library: threads})
+        else:
+            os.environ.update(dict.fromkeys(variables, str(threads)))
     return threads
 
 
-def _set(for_torch: int, for_numba: int) -> None:
-    torch.set_num_threads(for_torch)
-    most: int = vars(numba.config)["NUMBA_NUM_THREADS"]  # a module without types
-    numba.set_num_threads(min(for_numba, most))
+def _set(threads: Mapping[str, int]) -> None:
+    """The number of threads of torch, of Numba, or of both."""
+    if "torch" in threads:
+        import torch
+
+        torch.set_num_threads(threads["torch"])
+    if "numba" in threads:
+        import numba
+
+        most: int = vars(numba.config)["NUMBA_NUM_THREADS"]  # a module without types
+        numba.set_num_threads(min(threads["numba"], most))
 
 
 @contextmanager
 def threads_for(numbers: int) -> Iterator[None]:
     """Within the block, torch and Numba use one thread if tables of this many numbers are small:
     handing small work to several costs more than they save."""
-    before = torch.get_num_threads(), numba.get_num_threads()
+    import numba
+    import torch
+
+    before = {"torch": torch.get_num_threads(), "numba": numba.get_num_threads()}
     if numbers < SMALL:
-        _set(1, 1)
+        _set(dict.fromkeys(before, 1))
     try:
         yield
     finally:
-        _set(*before)
+        _set(before)
 
 
 def share_out(run: Callable[[int, int], None], n: int, chunk: int) -> None:
     """run(start, stop) for consecutive ranges of 0..n, of `chunk` each; threads pull the next one
     when they are done. `run` must release the interpreter lock for more than one to be of use."""
+    import torch
+
     starts = iter(range(0, n, chunk))
 
     def pull() -> None:

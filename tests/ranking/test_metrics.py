@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from ltocf.errors import DataError
+from ltocf.errors import ConfigError, DataError
 from ltocf.ranking.metrics import evaluate, list_metrics
 from tests.conftest import interactions_of
 
@@ -62,12 +62,19 @@ def test_what_was_seen_in_training_is_no_candidate():
 def test_a_perfect_list_scores_one_everywhere():
     hits = np.array([[True, True, False]])
     perfect = list_metrics(hits, np.array([2]), ks=(2,))
-    assert set(perfect.values()) == {1.0}
+    assert {float(value.mean()) for value in perfect.values()} == {1.0}
 
 
 def test_a_list_longer_than_the_catalogue_ends_with_the_catalogue():
     test = interactions_of([(0, 9)], 1, 10)
     assert evaluate(shows_zero_to_four, test, SEEN_NOTHING, ks=(50,))["recall@50"] == 1
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, "5", True])
+def test_a_length_that_is_no_count_is_refused(k):
+    test = interactions_of([(0, 9)], 1, 10)
+    with pytest.raises(ConfigError, match="must be a whole number of at least 1"):
+        evaluate(shows_zero_to_four, test, SEEN_NOTHING, ks=(k,))
 
 
 def test_nothing_to_test_is_an_error():

@@ -9,6 +9,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.errors import ConfigError, DataError
 from ltocf.filters.chebyshev import evaluate
 from ltocf.models import MODELS
+from ltocf.recommend.explain import Explanation
 from ltocf.recommend.recommender import Recommender
 from tests.models.toys import used_by
 
@@ -96,7 +97,7 @@ def test_popularity_has_no_reason_in_anybodys_history(hamlet):
 
 
 @pytest.mark.parametrize("name", sorted(SUMS - {"popularity"}))
-def test_reasons_for_somebody_new_sum_to_his_score(name, hamlet):
+def test_reasons_for_somebody_new_sum_to_their_score(name, hamlet):
     recommender = fit(name, hamlet)
     history = hamlet.split.train.item_ids.ids.sample(6, seed=1).to_list()
     row = recommender.recommend_new(history, 1).to_dicts()[0]
@@ -107,11 +108,12 @@ def test_reasons_for_somebody_new_sum_to_his_score(name, hamlet):
 
 
 def test_reasons_are_named_with_the_largest_first(town, hamlet):
-    why = town.explain(hamlet.split.train.user_ids.ids[3], hamlet.split.train.item_ids.ids[2])
+    person = hamlet.split.train.user_ids.ids[3]
+    why = town.explain(person, town.recommend(person, 1)["item"][0])
     assert why.because["contribution"].is_sorted(descending=True)
     names = why.because["name"].head(3).to_list()
-    assert why.sentence() == f"because you went to {names[0]}, {names[1]} and {names[2]}"
-    assert why.sentence(1) == f"because you went to {names[0]}"
+    assert why.sentence() == f"because of {names[0]}, {names[1]} and {names[2]}"
+    assert why.sentence(1) == f"because of {names[0]}"
 
 
 def test_the_reason_in_two_communities_is_ones_own_community():
@@ -131,10 +133,33 @@ def test_unknown_ids_are_named(town, hamlet):
         town.explain(hamlet.split.train.user_ids.ids[0], "nothing")
 
 
-def test_a_user_without_history_has_only_his_own_part():
+def test_a_user_without_history_has_only_their_own_part():
     from scipy.sparse import csr_array
 
     matrix = csr_array(np.array([[1, 1, 0], [1, 0, 1], [0, 0, 0]]))
     why = Recommender("ltocf", epochs=1, dim=4).fit(matrix).explain(2, 0)
     assert why.because.is_empty()
     assert why.score == why.own
+
+
+def why_of(score: float, item: str = "z", **columns: list[object]) -> Explanation:
+    because = pl.DataFrame({"item": ["a", "b", "c"], "contribution": [2.0, 1.0, -0.5]} | columns)
+    return Explanation("ann", item, score, score - 2.5, because)
+
+
+def test_the_sentence_names_items_by_the_column_that_names_them():
+    year, title = [1990, 1991, 1992], ["Alien", None, "Casablanca"]
+    assert why_of(3).sentence() == "because of a and b"
+    assert why_of(3, year=year, title=title).sentence() == "because of Alien and b"
+    genre = ["horror", "war", "war"]
+    named = why_of(3, genre=genre, movie_title=["Alien", "Brazil", "Casablanca"])
+    assert named.sentence() == "because of Alien and Brazil"
+    assert why_of(3, year=year, genre=genre).sentence(1) == "because of horror"
+
+
+def test_an_item_does_not_explain_itself():
+    assert why_of(3, item="a").sentence() == "because of b"
+
+
+def test_a_score_that_is_not_positive_has_no_because():
+    assert why_of(-1).sentence() == "not recommended: more speaks against it than for it"

@@ -43,7 +43,7 @@ def ltocf() -> Recommender:
 
 
 @pytest.mark.parametrize("name", BY_HISTORY)
-def test_a_newcomer_gets_the_rest_of_his_community(name):
+def test_a_newcomer_gets_the_rest_of_their_community(name):
     found = fit(name).recommend_new(["ib1", "ib4", "ib5"], 3)
     assert sorted(found["item"]) == ["ib0", "ib2", "ib3"]
     assert found.columns == ["rank", "item", "score", "source"]
@@ -77,6 +77,14 @@ def test_unknown_items_of_a_history_are_passed_over_unless_strict(ltocf):
         ltocf.recommend_new(history, 3, strict=True)
     with pytest.raises(DataError, match="none of the 2 items is in the training data"):
         ltocf.recommend_new(["a tuba", "a lute"])
+
+
+def test_one_unknown_history_does_not_fail_the_others(ltocf):
+    people = {"first": ["ia0"], "stranger": ["a tuba"]}
+    found = ltocf.recommend_new(people, 2)
+    assert found["source"].to_list() == ["model"] * 2 + ["popularity"] * 2
+    with pytest.raises(DataError, match="history of 'stranger' has the unknown item 'a tuba'"):
+        ltocf.recommend_new(people, 2, strict=True)
 
 
 def test_a_repeated_item_counts_once(ltocf):
@@ -149,7 +157,7 @@ def test_without_steps_a_new_vector_is_the_weighted_sum_of_the_history(ltocf):
     assert_close(new_vectors(ltocf.scorer, history, steps=0), ltocf.scorer.fold_in(history))
 
 
-def test_a_known_user_without_own_vector_is_scored_as_a_newcomer_with_his_history(ltocf):
+def test_a_known_user_without_own_vector_is_scored_as_a_newcomer_with_that_history(ltocf):
     with torch.no_grad():
         kept = ltocf.model.weight.clone()
         ltocf.model.weight[: ltocf.model.graph.n_users] = 0

@@ -189,10 +189,25 @@ def test_asking_for_unknown_users_only_is_an_error(fitted):
         fitted.recommend(["nobody", "nobody else"])
 
 
-@pytest.mark.parametrize("k", [0, -1, 11])
-def test_a_k_beyond_the_catalogue_is_refused(fitted, k):
-    with pytest.raises(ConfigError, match=f"k={k} must lie between 1 and the catalogue's 10 items"):
-        fitted.recommend("bob", k)
+@pytest.mark.parametrize("k", [0, -1, 2.5, "5"])
+def test_a_k_that_is_no_count_is_refused(fitted, k):
+    asked = {
+        "users": lambda: fitted.recommend("ann", k),
+        "history": lambda: fitted.recommend_new(["book 1"], k),
+        "items": lambda: fitted.similar_items("book 1", k),
+        "alike": lambda: fitted.similar_users("ann", k),
+    }
+    for ask in asked.values():
+        with pytest.raises(ConfigError, match=f"k = {k!r}: must be a whole number of at least 1"):
+            ask()
+
+
+def test_a_k_beyond_the_catalogue_gives_what_there_is(fitted):
+    assert fitted.recommend("ann", 11)["rank"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert fitted.recommend_new(["book 1"], 10**12).height == 9
+    assert fitted.similar_items("book 1", 11).height == 9
+    assert fitted.similar_users("ann", np.int64(11)).height == 9
+    assert fitted.recommend("ann", np.int64(2)).height == 2
 
 
 def test_a_user_who_has_everything_gets_an_empty_list(communities):
@@ -302,5 +317,47 @@ def test_similarity_of_vectors_is_their_cosine(town, hamlet):
 def test_an_unknown_item_has_nothing_similar(fitted):
     with pytest.raises(DataError, match="unknown item 'tuba'"):
         fitted.similar_items("tuba")
-    with pytest.raises(ConfigError, match="between 1 and the catalogue's 10 users"):
-        fitted.similar_users("bob", 11)
+
+
+def test_a_table_of_items_says_what_to_display(communities):
+    names = pd.DataFrame({"item": ["book 1", "book 2"], "title": ["Emma", "Ivanhoe"]})
+    recommender = Recommender("ease").fit(communities, items=names)
+    found = recommender.recommend("bob", 1)
+    assert found.select("item", "title").rows() == [("book 1", "Emma")]
+
+
+def test_progress_is_shown_on_request(communities, capsys):
+    Recommender("ltocf", epochs=2, dim=4).fit(communities)
+    assert capsys.readouterr().err == ""
+    Recommender("ltocf", epochs=2, dim=4).fit(communities, progress=True)
+    assert "training 2/2" in capsys.readouterr().err
+
+
+def test_results_become_pandas_in_one_call(fitted):
+    table = fitted.recommend(["ann", "bob"], 2).to_pandas()
+    assert isinstance(table, pd.DataFrame)
+    assert table.groupby("user").size().to_dict() == {"ann": 2, "bob": 2}
+
+
+def test_parameters_are_kept_as_scikit_learn_wants_them(communities):
+    from sklearn.base import clone
+
+    parts = [{"model": "ease", "weight": 1.0, "options": {"l2": 3.0}}]
+    recommender = Recommender("blend", seed=3, parts=parts)
+    copied = clone(recommender, safe=False)
+    assert copied.get_params() == {"model": "blend", "seed": 3, "parts": parts}
+    changed = Recommender("ltocf", dim=8).fit(communities).set_params(dim=4, epochs=2)
+    assert (changed.config.model["dim"], changed.config.train.epochs) == (4, 2)
+    with pytest.raises(ConfigError, match="call fit"):
+        changed.recommend("ann")
+    with pytest.raises(ConfigError, match="unknown key 'dimm'"):
+        changed.set_params(dimm=4)
+
+
+def test_a_loaded_recommender_knows_what_it_was_made_with(tmp_path, communities):
+    made = Recommender("ltocf", seed=5, dim=4, epochs=2, negatives=3).fit(communities)
+    made.save(tmp_path / "run")
+    loaded = Recommender.load(tmp_path / "run")
+    again = Recommender(**loaded.get_params())
+    for section in ("model", "loss", "train", "seed"):
+        assert getattr(again.config, section) == getattr(made.config, section)

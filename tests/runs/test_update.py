@@ -83,6 +83,13 @@ def test_another_run_is_not_overwritten_unasked(run, tmp_path):
     update_run(run, NEWS, tmp_path / "other", epochs=0, overwrite=True)
 
 
+def test_an_output_that_is_taken_is_refused_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("ltocf.runs.update.fit", lambda *_, **__: pytest.fail("it was fitted"))
+    save(tmp_path / "other", "popularity")
+    with pytest.raises(CheckpointError, match="already exists"):
+        update_run(run, NEWS, tmp_path / "other")
+
+
 def test_a_log_that_adds_nothing_is_refused_and_nothing_is_written(run, tmp_path):
     with pytest.raises(DataError, match="adds nothing: the run already has all of its 5 inter"):
         update_run(run, LOG.head(5), tmp_path / "bigger")

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ltocf.cli.compare import compare
 from ltocf.cli.configs import configs
 from ltocf.cli.datasets import datasets
 from ltocf.cli.demo import demo
@@ -21,6 +22,7 @@ from ltocf.cli.models import models
 from ltocf.cli.options import with_threads
 from ltocf.cli.prepare import prepare
 from ltocf.cli.recommend import recommend
+from ltocf.cli.refit import refit
 from ltocf.cli.reproduce import reproduce
 from ltocf.cli.response import response
 from ltocf.cli.rollback import rollback
@@ -44,9 +46,11 @@ COMMANDS = (
     prepare,
     datasets,
     train,
+    evaluate,
+    compare,
+    refit,
     models,
     configs,
-    evaluate,
     recommend,
     similar,
     explain,
@@ -58,7 +62,7 @@ COMMANDS = (
     tune,
     reproduce,
 )
-COMPUTE = (demo, train, evaluate, recommend, similar, update, export, tune)
+COMPUTE = (demo, train, evaluate, compare, refit, recommend, similar, update, export, tune)
 for command in COMMANDS:
     app.command()(with_threads(command) if command in COMPUTE else command)
 

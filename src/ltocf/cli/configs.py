@@ -7,12 +7,15 @@ from ltocf.cli.output import Json, print_json, print_table
 
 def configs(as_json: Json = False) -> None:
     """List the settings that come with the package: what 'ltocf train --config' takes by name."""
-    from ltocf.config import shipped_configs
-    from ltocf.runs.settings import read_config
+    from ltocf.config import read_toml, shipped_configs
 
-    shipped = {name: read_config(path) for name, path in shipped_configs().items()}
+    files = shipped_configs()
     if as_json:
+        from ltocf.runs.settings import read_config
+
+        shipped = {name: read_config(path) for name, path in files.items()}
         print_json({name: config.model_dump(mode="json") for name, config in shipped.items()})
         return
-    rows = [[name, config.dataset, config.model_name] for name, config in shipped.items()]
+    written = {name: read_toml(path) for name, path in files.items()}
+    rows = [[name, str(toml["dataset"]), toml["model"]["name"]] for name, toml in written.items()]
     print_table("ltocf train --config NAME", ["name", "data set", "model"], rows)

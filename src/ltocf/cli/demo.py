@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table, say, show_progress
+from ltocf.cli.output import Json, print_json, print_table, say
+from ltocf.progress import show_progress
 
 # Popularity is the floor, MF has no graph, LightGCN no learned times.
 COMPARED = ("popularity", "mf", "lightgcn", "ltocf")

@@ -7,31 +7,33 @@ from typing import Annotated
 import typer
 
 from ltocf.cli.options import RunPath
-from ltocf.cli.output import Json, print_json, print_table, show_progress
+from ltocf.cli.output import Json, print_json, print_table
+from ltocf.progress import show_progress
+
+NOTHING_TO_TEST = "no test pairs: there is nothing to test"
 
 
 def evaluate(
     run: RunPath,
     k: Annotated[
         list[int] | None,
-        typer.Option("--k", help="List length; may be given more than once. Default: 10 20 50."),
+        typer.Option("--k", help="The length of the lists; repeat for more. Default: 10 20 50."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Test metrics of a run: every unseen item is a candidate."""
-    from ltocf.ranking.top_k import check_k
+    """Test a run on the pairs that were held out: every unseen item is a candidate."""
     from ltocf.runs.pipeline import TEST_KS, test
     from ltocf.runs.run import Run
 
     opened = Run.open(run)
     ks = sorted(set(k or TEST_KS))
-    if k:
-        check_k(ks[0], opened.dataset.split.train.n_items)
-        check_k(ks[-1], opened.dataset.split.train.n_items)
     with show_progress() as progress:
         metrics = test(opened, opened.load(), ks, progress)
     if as_json:
         print_json(metrics)
+        return
+    if not metrics:
+        print(NOTHING_TO_TEST)
         return
     names = list(dict.fromkeys(name.partition("@")[0] for name in metrics))
     rows = [[str(cut), *(f"{metrics[f'{name}@{cut}']:.4f}" for name in names)] for cut in ks]

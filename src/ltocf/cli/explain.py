@@ -6,29 +6,35 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.options import History, Ids, RunPath, split_ids
+from ltocf.cli.options import History, Ids, RunPath, refuse_unknown, split_ids, the_only
 from ltocf.cli.output import Json, cells, print_json, print_table
 from ltocf.errors import ConfigError
 
 
 def explain(
     run: RunPath,
-    item: Annotated[str, typer.Option("--item", "-i", metavar="ID")],
-    user: Annotated[Ids, typer.Option("--user", "-u", metavar="ID")] = None,
+    item: Annotated[Ids, typer.Option("--item", "-i", metavar="ID", help="The item.")] = None,
+    user: Annotated[Ids, typer.Option("--user", "-u", metavar="ID", help="The user.")] = None,
     history: History = None,
-    most: Annotated[int, typer.Option(min=1, help="Reasons to show.")] = 10,
+    most: Annotated[int, typer.Option(min=1, help="How many reasons to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Why a user's score of an item is what it is: exact terms that sum to the score."""
-    from ltocf.recommend.recommender import Recommender
-
+    """Tell why a user's score of an item is what it is: exact terms that sum to the score."""
+    what, who = the_only(item, "--item"), the_only(user, "--user")
+    if what is None:
+        raise ConfigError("say what to explain: --item ID")
     if (user is None) == (history is None):
         raise ConfigError("say for whom: either --user ID or --history ID,ID,...")
+    has = the_only(history, "--history")
+    refuse_unknown(run, users=user, items=item)
+
+    from ltocf.recommend.recommender import Recommender
+
     recommender = Recommender.load(run)
     why = (
-        recommender.explain_new(split_ids(history), item)
-        if history is not None
-        else recommender.explain(str(user), item)
+        recommender.explain(str(who), what)
+        if has is None
+        else recommender.explain_new(split_ids([has]), what)
     )
     if as_json:
         terms = {"own": why.own, "because": why.because.to_dicts(), "sentence": why.sentence()}
@@ -36,7 +42,7 @@ def explain(
         return
     shown = why.because.head(most)
     rest = why.because["contribution"].slice(most).sum()
-    print(f"{item}: {why.sentence()}")
+    print(f"{why.item}: {why.sentence()}")
     print_table("", shown.columns, cells(shown))
     print(f"{rest:+.4f} the other {why.because.height - shown.height} items of the history")
     print(f"{why.own:+.4f} the user's own vector\n{why.score:+.4f} score")

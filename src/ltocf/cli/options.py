@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import csv
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ltocf.errors import ConfigError
+
+
+def _existing(run: Path) -> Path:
+    from ltocf.runs.versions import refuse_foreign
+
+    refuse_foreign(run)
+    return run
+
+
+def _all_existing(runs: list[Path]) -> list[Path]:
+    return [_existing(run) for run in runs]
+
+
+# Checked before the command starts: what is no run is told at once.
 RunPath = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
+    Path,
+    typer.Argument(metavar="RUN", help="A run directory.", show_default=False, callback=_existing),
+]
+RunPaths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...", help="Run directories.", show_default=False, callback=_all_existing
+    ),
 ]
 Column = Annotated[
     str | None,
@@ -58,15 +80,17 @@ SkipBad = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-K = Annotated[int, typer.Option("--k", "-k", help="How many to list.")]
+K = Annotated[
+    int, typer.Option("--k", "-k", help="How many to list; where there are fewer, all of them.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail if any id is unknown.")]
-Ids = str | None
+Ids = list[str] | None
 History = Annotated[
     Ids,
     typer.Option(
         "--history",
         metavar="ID,ID,...",
-        help="For somebody new: the items that they have, the latest last.",
+        help="For somebody new: the items that they have, the latest last; repeat for more people.",
     ),
 ]
 
@@ -103,6 +127,22 @@ def with_threads(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def split_ids(text: str) -> list[str]:
-    """'A,B' -> ['A', 'B']; an id that holds a comma is written in double quotes."""
-    return next(csv.reader([text], skipinitialspace=True), []) if text.strip() else []
+def split_ids(texts: Sequence[str]) -> list[str]:
+    """['A,B', 'C'] -> ['A', 'B', 'C']; an id that holds a comma is written in double quotes."""
+    lists = (csv.reader([text], skipinitialspace=True) for text in texts if text.strip())
+    return [id_ for rows in lists for id_ in next(rows, [])]
+
+
+def refuse_unknown(run: Path, strict: bool = False, **ids: Sequence[str] | None) -> None:
+    """Tell an unknown user or item at once: what answers about the known takes seconds to load."""
+    from ltocf.recommend.ids import refuse_unknown as refuse
+    from ltocf.runs.versions import current_path
+
+    refuse(current_path(run) / "data", strict=strict, **{key: ids[key] or () for key in ids})
+
+
+def the_only(values: Sequence[str] | None, flag: str) -> str | None:
+    """The value of an option that may be given once: of two, none is silently forgotten."""
+    if values is not None and len(values) > 1:
+        raise ConfigError(f"{flag} is given {len(values)} times; give it once")
+    return values[0] if values else None

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ltocf.cli.options import Column, Encoding, Header, Repeats, Separator, SkipBad, Weight
-from ltocf.cli.output import Json, print_json, show_progress
+from ltocf.cli.output import Json, print_json
+from ltocf.progress import show_progress
 
 
 def prepare(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltocf.cli.options import History, Ids, K, RunPath, Strict, split_ids
-from ltocf.cli.output import Json, cells, print_json, print_table, say, show_progress
+from ltocf.cli.options import History, Ids, K, RunPath, Strict, refuse_unknown, split_ids
+from ltocf.cli.output import Json, cells, print_json, print_table, say
 from ltocf.errors import ConfigError
+from ltocf.progress import show_progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 def recommend(
     run: RunPath,
     user: Annotated[
-        list[str] | None,
-        typer.Option("--user", "-u", metavar="ID", help="A user; repeat for more."),
+        Ids, typer.Option("--user", "-u", metavar="ID", help="A user; repeat for more.")
     ] = None,
     history: History = None,
     k: K = 10,
@@ -35,52 +35,80 @@ def recommend(
         Ids, typer.Option(metavar="ID,ID,...", help="Items that are never chosen.")
     ] = None,
     gradient_steps: Annotated[
-        int, typer.Option(min=0, help="With --history: gradient steps on their own vector.")
+        int,
+        typer.Option(min=0, help="With --history: how many gradient steps find their own vector."),
     ] = 0,
     strict: Strict = False,
     all_users: Annotated[
-        bool, typer.Option("--all-users", help="Everybody, into the file of --output.")
+        bool, typer.Option("--all-users", help="Make everybody's list, into the file of --output.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="With --all-users: .parquet or .csv."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the lists to a .parquet or .csv file."
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """The best items for known users, for anybody by what they have, or for everybody."""
-    from ltocf.recommend.recommender import Recommender
-
+    """List the best items for known users, for anybody by what they have, or for everybody."""
     if (user is not None) + (history is not None) + all_users != 1:
         raise ConfigError("say for whom: either --user ID, --history ID,ID,... or --all-users")
-    if all_users != (output is not None):
-        raise ConfigError("--all-users and --output FILE go together")
+    if all_users and output is None:
+        raise ConfigError("--all-users needs a file: --output FILE")
+    if output is not None:
+        from ltocf.files import refuse_file
+        from ltocf.recommend.ids import TABLES
+
+        refuse_file(output, overwrite=overwrite, kinds=TABLES)
+    refuse_unknown(run, strict, users=user)
+
+    from ltocf.recommend.bulk import write_table
+    from ltocf.recommend.recommender import Recommender
+
     recommender = Recommender.load(run)
     choice: dict[str, Any] = {
         "keep_seen": keep_seen,
         "candidates": None if candidates is None else split_ids(candidates),
-        "exclude": split_ids(exclude or ""),
+        "exclude": split_ids(exclude or []),
     }
-    if output is not None:
+    if all_users:
+        assert output is not None
         _recommend_all(recommender, output, k, choice | {"overwrite": overwrite}, as_json)
         return
     choice["strict"] = strict
     if history is not None:
-        has = split_ids(history)
-        found = recommender.recommend_new(
-            {"new user": has}, k, gradient_steps=gradient_steps, **choice
-        )
-        unknown = {"unknown_items": recommender.unknown_items(has)}
+        found, unknown = _recommend_new(recommender, history, k, choice, gradient_steps)
     else:
         found = recommender.recommend(user or [], k, **choice)
         unknown = {"unknown_users": recommender.unknown_users(user or [])}
-    if as_json:
+    if output is not None:
+        write_table(found, output)
+        done = {"output": str(output), "users": found["user"].n_unique(), "rows": found.height}
+        print_json(done | unknown) if as_json else print(
+            f"{done['rows']:,} rows for {done['users']:,} users in {output}"
+        )
+    elif as_json:
         print_json({"recommendations": found.to_dicts()} | unknown)
-        return
-    _print_lists(found)
+    else:
+        _print_lists(found)
     for kind, ids in unknown.items():
-        if ids:
+        if ids and not as_json:
             say(f"{kind.replace('_', ' ')}, passed over: {', '.join(map(str, ids))}")
+
+
+def _recommend_new(
+    recommender: Recommender, texts: list[str], k: int, choice: dict[str, Any], steps: int
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    histories = [split_ids([text]) for text in texts]
+    unknown = {"unknown_items": recommender.unknown_items(i for has in histories for i in has)}
+    if len(histories) > 1:
+        named: dict[Any, list[str]] = {f"new user {n}": has for n, has in enumerate(histories, 1)}
+        return recommender.recommend_new(named, k, gradient_steps=steps, **choice), unknown
+    found = recommender.recommend_new(histories[0], k, gradient_steps=steps, **choice)
+    import polars as pl
+
+    return found.insert_column(0, pl.lit("new user").alias("user")), unknown
 
 
 def _recommend_all(
@@ -90,8 +118,12 @@ def _recommend_all(
 
     from ltocf.recommend.bulk import recommend_all
 
-    with show_progress() as progress:
-        report = recommend_all(recommender, output, k, **choice, progress=progress)
+    try:
+        with show_progress() as progress:
+            report = recommend_all(recommender, output, k, **choice, progress=progress)
+    except KeyboardInterrupt:
+        say(f"\nstopped; finished lists are kept in {output}.parts. Go on with the same command")
+        raise typer.Exit(130) from None
     if as_json:
         print_json(asdict(report))
     else:

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table, say, show_progress
+from ltocf.cli.output import Json, print_json, print_table, say
+from ltocf.progress import show_progress
 
 
 class BudgetName(StrEnum):

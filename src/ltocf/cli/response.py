@@ -23,6 +23,11 @@ def response(
     ] = False,
 ) -> None:
     """Draw what a model or the solvers make of each eigenvalue of the graph."""
+    from ltocf.files import refuse_file
+    from ltocf.runs.pictures import PICTURES
+
+    refuse_file(output, overwrite=True, kinds=PICTURES)
+
     from ltocf.runs.responses import draw_change, draw_responses, solver_responses
     from ltocf.runs.run import Run
 

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltocf.cli.output import Json, print_json, say, show_progress
-from ltocf.errors import ConfigError
+from ltocf.cli.evaluate import NOTHING_TO_TEST
+from ltocf.cli.output import Json, print_json, say
+from ltocf.cli.refit import deployed_line, deployed_path, fit_to_everything
+from ltocf.errors import CheckpointError, ConfigError
+from ltocf.progress import show_progress
+
+if TYPE_CHECKING:
+    from ltocf.config import RunConfig
+    from ltocf.data.dataset import Dataset
+
+WHAT_TO_DO = (
+    "say what to learn from: a log of your own (ltocf train LOG.csv), a data set that 'ltocf "
+    "prepare' made, a name from 'ltocf datasets', or 'town' to try it (ltocf train town)"
+)
 
 
 def train(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DATASET] [KEY=VALUE]...",
-            help="town, gowalla, yelp2018, amazon-book or a directory made by 'ltocf prepare'; "
-            "settings such as epochs=20 dim=32 solver=euler.",
+            metavar="DATASET [KEY=VALUE]...",
+            help="A directory made by 'ltocf prepare', a log such as visits.csv, or a name: town, "
+            "gowalla, yelp2018 or amazon-book; and settings such as epochs=20 dim=32 solver=euler.",
             show_default=False,
         ),
     ] = None,
@@ -42,18 +54,20 @@ def train(
         float, typer.Option(min=0, help="With --model auto: seconds to compare models for.")
     ] = 300,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    deploy: Annotated[
+        bool,
+        typer.Option(
+            "--deploy",
+            "--refit",
+            help="Then fit the chosen model to all pairs, test included, as 'ltocf refit' does; it "
+            "goes to RUN-deploy.",
+        ),
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old run.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train a model and test it once; everything goes into a run directory."""
-    from ltocf.config import find_config
-    from ltocf.data.sources.catalog import load_dataset
-    from ltocf.data.sources.text_folder import dropped_line
-    from ltocf.runs.automatic import settle
-    from ltocf.runs.pipeline import start_run, train_run
-    from ltocf.runs.records import metric_text
-    from ltocf.runs.run import Run
-    from ltocf.runs.settings import make_config, parse_overrides, read_config
+    from ltocf.runs.settings import parse_overrides
 
     words = [word for word in arguments or [] if "=" not in word]
     overrides = parse_overrides(word for word in arguments or [] if "=" in word)
@@ -64,17 +78,22 @@ def train(
     if resume:
         if output is None or overrides or config:
             raise ConfigError("--resume takes the run's own settings: ltocf train --resume -o RUN")
+    else:
+        if output is not None:  # before the settings, which take torch to be checked
+            _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
+        settings = _settings(overrides, config)
+        if output is None:
+            output = Path("runs") / f"{Path(settings.dataset).stem}-{settings.model_name}"
+            _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
+
+    from ltocf.runs.pipeline import start_run, train_run
+    from ltocf.runs.records import metric_text
+    from ltocf.runs.run import Run
+
+    if resume:
         run = Run.open(output)
     else:
-        given = read_config(find_config(config), overrides) if config else None
-        settings = given or make_config({}, overrides)
-        name = Path(settings.dataset).name
-        output = output or Path("runs") / f"{name}-{settings.model_name}"
-        dataset = load_dataset(settings.dataset)
-        if dataset.split.dropped:
-            say(dropped_line(dataset.split.dropped))
-        if settings.model_name == "auto":
-            settings = settle(settings, dataset.split, budget, say)
+        settings, dataset = _with_data(settings, output, budget)
         run = start_run(settings, output, dataset=dataset, overwrite=overwrite)
     try:
         with show_progress() as progress:
@@ -82,9 +101,66 @@ def train(
     except KeyboardInterrupt:
         say(f"\nstopped; finished epochs are kept. Continue with: ltocf train --resume -o {output}")
         raise typer.Exit(130) from None
+    where = deployed_path(output)
+    deployed = fit_to_everything(run, where, overwrite=overwrite) if deploy else None
     if as_json:
-        print_json({"run": str(output), "metrics": metrics})
-    else:
-        print(f"test  {metric_text(metrics)}" if metrics else "no test pairs: nothing to measure")
-        curves = output / "curves.png"
-        print(f"saved in {output}" + (f" (curves in {curves})" if curves.exists() else ""))
+        also = {} if deployed is None else {"deployed": str(where)}
+        print_json({"run": str(output), "metrics": metrics} | also)
+        return
+    print(f"test  {metric_text(metrics)}" if metrics else NOTHING_TO_TEST)
+    curves = output / "curves.png"
+    print(f"saved in {output}" + (f" (curves in {curves})" if curves.exists() else ""))
+    if deployed is not None:
+        print(deployed_line(deployed))
+
+
+def _settings(overrides: dict[str, Any], config: str | None) -> RunConfig:
+    from ltocf.config import find_config, read_toml
+
+    values = {} if config is None else read_toml(find_config(config))
+    if "dataset" not in values and "dataset" not in overrides:
+        raise ConfigError(WHAT_TO_DO)
+
+    from ltocf.runs.settings import make_config
+
+    return make_config(values, overrides)
+
+
+def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
+    from ltocf.files import refuse_occupied
+    from ltocf.runs.versions import MARKER
+
+    for path in [output, *([deployed_path(output)] if deploy else [])]:
+        refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=CheckpointError)
+
+
+def _with_data(settings: RunConfig, output: Path, budget: float) -> tuple[RunConfig, Dataset]:
+    """The data set, and the settings with the model that `auto` chose."""
+    from ltocf.data.sources.catalog import load_dataset
+    from ltocf.data.sources.raw_log import dataset_beside, is_raw_log
+    from ltocf.data.sources.text_folder import dropped_line
+
+    if is_raw_log(settings.dataset):
+        with show_progress() as progress:
+            path, lines = dataset_beside(settings.dataset, output.parent, progress)
+        say("\n".join(lines))
+        settings = settings.model_copy(update={"dataset": str(path)})
+    dataset = load_dataset(settings.dataset)
+    if dataset.split.dropped:
+        say(dropped_line(dataset.split.dropped))
+    if settings.model_name == "auto":
+        settings = _choose(settings, dataset, budget)
+    return settings, dataset
+
+
+def _choose(settings: RunConfig, dataset: Dataset, budget: float) -> RunConfig:
+    from ltocf.runs.automatic import settle
+
+    try:
+        return settle(settings, dataset.split, budget, say)
+    except KeyboardInterrupt:
+        say(
+            "\nstopped before a model was chosen, and nothing was kept. Start again with the same "
+            "command, with a smaller --budget, or with the best so far as --model"
+        )
+        raise typer.Exit(130) from None

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.output import Json, print_json, print_table, show_progress
+from ltocf.cli.output import Json, print_json, print_table
 from ltocf.errors import ConfigError
+from ltocf.progress import show_progress
 
 
 def tune(

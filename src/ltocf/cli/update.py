@@ -18,8 +18,9 @@ from ltocf.cli.options import (
     SkipBad,
     Weight,
 )
-from ltocf.cli.output import Json, print_json, show_progress
+from ltocf.cli.output import Json, print_json
 from ltocf.errors import ConfigError
+from ltocf.progress import show_progress
 
 
 def update(

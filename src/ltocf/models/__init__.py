@@ -1,62 +1,66 @@
 """Every model by the name that `--model` takes. A new one is a file and a line here."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ltocf.config import validated
 from ltocf.errors import ConfigError
-from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.base import Model, ModelConfig
-from ltocf.models.blend import Blend
-from ltocf.models.bspm import BSPM
-from ltocf.models.chebycf import ChebyCF
-from ltocf.models.cmn import CMN
-from ltocf.models.ease import EASE
-from ltocf.models.gcmc import GCMC
-from ltocf.models.gfcf import GFCF
-from ltocf.models.grmf import GRMF
-from ltocf.models.hoprec import HOPRec
-from ltocf.models.itemknn import ItemKNN
-from ltocf.models.lightgcn import LightGCN
-from ltocf.models.lrgccf import LRGCCF
-from ltocf.models.ltocf import LTOCF
-from ltocf.models.mf import MF
-from ltocf.models.multvae import MultVAE
-from ltocf.models.neumf import NeuMF
-from ltocf.models.ngcf import NGCF
-from ltocf.models.pinsage import PinSage
-from ltocf.models.popularity import Popularity
-from ltocf.models.random import Random
-from ltocf.models.rp3beta import RP3Beta
-from ltocf.models.sparse_ease import SparseEASE
-from ltocf.models.turbocf import TurboCF
 
-MODELS: dict[str, type[Model]] = {
-    "ltocf": LTOCF,
-    "lightgcn": LightGCN,
-    "mf": MF,
-    "neumf": NeuMF,
-    "cmn": CMN,
-    "hoprec": HOPRec,
-    "gcmc": GCMC,
-    "pinsage": PinSage,
-    "multvae": MultVAE,
-    "grmf": GRMF,
-    "ngcf": NGCF,
-    "lrgccf": LRGCCF,
-    "gfcf": GFCF,
-    "bspm": BSPM,
-    "chebycf": ChebyCF,
-    "turbocf": TurboCF,
-    "ease": EASE,
-    "sparse_ease": SparseEASE,
-    "rp3beta": RP3Beta,
-    "itemknn": ItemKNN,
-    "popularity": Popularity,
-    "random": Random,
-    "blend": Blend,
+if TYPE_CHECKING:
+    from ltocf.graph.bipartite import BipartiteGraph
+    from ltocf.models.base import Model, ModelConfig
+
+# The class of each file; a file is imported when its model is asked for, so that a wrong name is
+# refused without waiting for torch.
+CLASSES = {
+    "ltocf": "LTOCF",
+    "lightgcn": "LightGCN",
+    "mf": "MF",
+    "neumf": "NeuMF",
+    "cmn": "CMN",
+    "hoprec": "HOPRec",
+    "gcmc": "GCMC",
+    "pinsage": "PinSage",
+    "multvae": "MultVAE",
+    "grmf": "GRMF",
+    "ngcf": "NGCF",
+    "lrgccf": "LRGCCF",
+    "gfcf": "GFCF",
+    "bspm": "BSPM",
+    "chebycf": "ChebyCF",
+    "turbocf": "TurboCF",
+    "ease": "EASE",
+    "sparse_ease": "SparseEASE",
+    "rp3beta": "RP3Beta",
+    "itemknn": "ItemKNN",
+    "popularity": "Popularity",
+    "random": "Random",
+    "blend": "Blend",
 }
 
+
+class Models(Mapping[str, "type[Model]"]):
+    """The model classes by name."""
+
+    def __getitem__(self, name: str) -> type[Model]:
+        class_name = CLASSES[name]
+        kind: type[Model] = getattr(import_module(f"ltocf.models.{name}"), class_name)
+        return kind
+
+    def __contains__(self, name: object) -> bool:
+        return name in CLASSES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(CLASSES)
+
+    def __len__(self) -> int:
+        return len(CLASSES)
+
+
+MODELS = Models()
 
 OLD_NAMES = {"sansa": "sparse_ease"}  # of runs and configs that were written before a renaming
 

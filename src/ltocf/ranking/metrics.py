@@ -13,9 +13,10 @@ from torch import Tensor
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import DataError
 from ltocf.progress import Progress, silent
-from ltocf.ranking.top_k import ranked_tiles
+from ltocf.ranking.top_k import length_of_list, ranked_tiles
 
 Metrics = dict[str, float]
+PerUser = dict[str, NDArray[np.float64]]
 
 
 def evaluate(
@@ -28,10 +29,25 @@ def evaluate(
 ) -> Metrics:
     """Means over the users who have test items, of metrics named `recall@20` and so on;
     `coverage@k` is the share of all items that is in somebody's list."""
+    values, recommended = evaluate_users(scorer, test, seen, ks, progress=progress)
+    means = {name: float(of_users.mean()) for name, of_users in values.items()}
+    return means | {f"coverage@{cut}": float(found.mean()) for cut, found in recommended.items()}
+
+
+def evaluate_users(
+    scorer: Callable[[Rows], Tensor],
+    test: Interactions,
+    seen: Interactions,
+    ks: Sequence[int] = (20,),
+    *,
+    progress: Progress = silent,
+) -> tuple[PerUser, dict[int, NDArray[np.bool_]]]:
+    """The metrics of each user who has test items, in the order of their rows; and for each list
+    length the items that are in somebody's list."""
     users = np.flatnonzero(test.user_degrees).astype(np.int32)
     if not len(users):
         raise DataError("nothing to evaluate: no user has test items")
-    k = max(ks)
+    k = max(length_of_list(cut, test.n_items) for cut in ks)
     hits = np.zeros((len(users), k), np.bool_)
     recommended = {k: np.zeros(test.n_items, np.bool_) for k in ks}
     start = 0
@@ -49,13 +65,15 @@ def evaluate(
             listed = ranked.items[:, :cut]
             found[listed[listed >= 0]] = True
         start = end
-    metrics = list_metrics(hits, test.user_degrees[users], ks)
-    return metrics | {f"coverage@{cut}": float(found.mean()) for cut, found in recommended.items()}
+    return list_metrics(hits, test.user_degrees[users], ks), recommended
 
 
-def list_metrics(hits: NDArray[np.bool_], n_test: NDArray[np.int64], ks: Sequence[int]) -> Metrics:
-    """Means over lists. hits[u, r]: whether user u's item of rank r is one of his n_test[u]."""
-    metrics: Metrics = {}
+def list_metrics(hits: NDArray[np.bool_], n_test: NDArray[np.int64], ks: Sequence[int]) -> PerUser:
+    """Of each list. hits[u, r]: whether user u's item of rank r is one of their n_test[u].
+
+    Lists may be shorter than k, where there are fewer items.
+    """
+    metrics: PerUser = {}
     ranks = np.arange(1, hits.shape[1] + 1)
     discounts = 1 / np.log2(ranks + 1)
     ideal = np.cumsum(discounts)
@@ -64,15 +82,15 @@ def list_metrics(hits: NDArray[np.bool_], n_test: NDArray[np.int64], ks: Sequenc
         count = top.sum(1)
         first = np.where(count > 0, top.argmax(1) + 1, np.inf)
         precision_at_hits = (top * np.cumsum(top, 1) / ranks[:k]).sum(1)
-        per_user = {
+        of_lists = {
             "recall": count / n_test,
             "ndcg": (top * discounts[:k]).sum(1) / ideal[possible - 1],
             "precision": count / k,
-            "hit": count > 0,
+            "hit": (count > 0).astype(np.float64),
             "map": precision_at_hits / possible,
             "mrr": 1 / first,
         }
-        metrics |= {f"{name}@{k}": float(values.mean()) for name, values in per_user.items()}
+        metrics |= {f"{name}@{k}": values for name, values in of_lists.items()}
     return metrics
 
 

@@ -26,9 +26,11 @@ class Ranked(NamedTuple):
     scores: NDArray[np.float32]  # (n, k)
 
 
-def check_k(k: int, n: int, kind: str = "items") -> None:
-    if not 1 <= k <= n:
-        raise ConfigError(f"k={k} must lie between 1 and the catalogue's {n} {kind}")
+def length_of_list(k: int, n: int) -> int:
+    """How many of n there are in a list of k: k, or all of them; only k < 1 is refused."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ConfigError(f"k = {k!r}: must be a whole number of at least 1")
+    return min(int(k), n)
 
 
 def top_k(
@@ -40,7 +42,7 @@ def top_k(
     seen: Interactions | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Ranked:
-    """Each user's k best items that he has not in `seen`. O(users * k) memory plus one tile."""
+    """Each user's k best items that they have not `seen`. O(users * k) memory plus one tile."""
     parts = list(ranked_tiles(scorer, users, k, n_items=n_items, seen=seen, progress=progress))
     if not parts:
         return Ranked(np.empty((0, k), np.int32), np.empty((0, k), np.float32))

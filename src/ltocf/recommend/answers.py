@@ -17,16 +17,11 @@ from ltocf.data.histories import histories_of
 from ltocf.data.interactions import Id, Interactions, Rows
 from ltocf.models.base import Model
 from ltocf.models.scorer import Scorer
-from ltocf.ranking.top_k import check_k, top_k
+from ltocf.ranking.top_k import length_of_list, top_k
 from ltocf.recommend.explain import Explanation, explain_score
+from ltocf.recommend.ids import known_rows, rows_of_histories, unknown_ids
 from ltocf.recommend.new_users import history_matrix, score_new
-from ltocf.recommend.requests import (
-    apply_popularity_and_blocks_,
-    blocked_items,
-    known_rows,
-    owned_pairs,
-    unknown_ids,
-)
+from ltocf.recommend.requests import apply_popularity_and_blocks_, blocked_items, owned_pairs
 from ltocf.recommend.similar import similar_items, similar_users
 from ltocf.recommend.tables import ranked_table, with_display
 
@@ -74,8 +69,8 @@ class Answers(ABC):
         exclude: Iterable[Id] = (),
         strict: bool = False,
     ) -> pl.DataFrame:
-        """The k best items of each user, best first: columns user, rank, item, score, source, and
-        what the data set has to display of an item.
+        """The k best items of each user, or as many as there are, best first: columns user, rank,
+        item, score, source, and what the data set has to display of an item.
 
         Items that a user has met, liked or not, are left out unless `keep_seen`. `candidates` are
         the only items to choose from, `exclude` are never chosen; ids in them that are no item are
@@ -84,7 +79,7 @@ class Answers(ABC):
         popular, and `source` is then 'popularity' instead of 'model'.
         """
         seen = self.fitted.seen
-        check_k(k, seen.n_items)
+        k = length_of_list(k, seen.n_items)
         rows = known_rows(seen.user_ids, users, "user", strict=strict)
         cold, blocked = seen.user_degrees == 0, blocked_items(seen.item_ids, candidates, exclude)
         scorer, popularity = self.scorer, seen.item_degrees
@@ -115,14 +110,20 @@ class Answers(ABC):
         """The same for people who were not there in training, from the items they have.
 
         One history, or many as {name: history}, which adds the column user. Unknown items in it
-        are passed over, or with `strict` a DataError; so is a history of nothing else. To a model
-        with `recency` the order counts: the latest item comes last. An empty
-        one gets what is popular, marked as such. With `gradient_steps`, each one's own
-        vector takes that many on their history, which models without a graph cannot do without.
+        are passed over, or with `strict` a DataError. An empty history gets what is popular, and
+        `source` is then 'popularity'; so does, among many, one of unknown items only, which alone
+        is a DataError. To a model with `recency` the order counts: the latest item comes last.
+        With `gradient_steps`, each one's own vector takes that many on their history, which models
+        without a graph cannot do without.
         """
-        seen, named = self.fitted.seen, history if isinstance(history, Mapping) else {"": history}
-        check_k(k, seen.n_items)
-        rows = [known_rows(seen.item_ids, items, "item", strict=strict) for items in named.values()]
+        seen = self.fitted.seen
+        k = length_of_list(k, seen.n_items)
+        if isinstance(history, Mapping):
+            named: Mapping[Id, Sequence[Id]] = history
+            rows = rows_of_histories(seen.item_ids, named, strict=strict)
+        else:
+            named = {"": history}
+            rows = [known_rows(seen.item_ids, history, "item", strict=strict)]
         matrix = history_matrix(rows, seen.n_items)
         owned = owned_pairs(matrix, seen.item_ids)
         blocked = blocked_items(seen.item_ids, candidates, exclude)
@@ -155,7 +156,7 @@ class Answers(ABC):
         display of the similar one. The score is the cosine of the two items' vectors, or for a
         closed form what it gives to somebody who has that item alone."""
         seen = self.fitted.seen
-        check_k(k, seen.n_items)
+        k = length_of_list(k, seen.n_items)
         rows = known_rows(seen.item_ids, items, "item", strict=True)
         ids = seen.item_ids.ids
         ranked = similar_items(self.scorer, rows, k)
@@ -166,7 +167,7 @@ class Answers(ABC):
         """The k users most like each, by the cosine of their vectors, or for a closed form of
         their histories: columns user, rank, similar, score."""
         seen = self.fitted.seen
-        check_k(k, seen.n_users, "users")
+        k = length_of_list(k, seen.n_users)
         rows = known_rows(seen.user_ids, users, "user", strict=True)
         ids = seen.user_ids.ids
         ranked = similar_users(self.scorer, rows, k)
@@ -176,6 +177,7 @@ class Answers(ABC):
         """The exact reasons of the score that `recommend` gives with `keep_seen`."""
         train = self.model.graph.interactions
         (row,) = train.user_ids.rows([user], kind="user")
+        (user,) = train.user_ids[np.array([row])]
         return self._explain(user, item, histories_of(train)[[row]], row)
 
     def explain_new(self, history: Sequence[Id], item: Id, *, strict: bool = False) -> Explanation:
@@ -197,9 +199,10 @@ class Answers(ABC):
                 pl.Series("contribution", terms.of_history[order]),
             ]
         )
+        (own_id,) = ids[np.array([target])]
         return Explanation(
             user,
-            item,
+            own_id,
             terms.own + float(terms.of_history.sum()),
             terms.own,
             with_display(because, self.dataset, items),

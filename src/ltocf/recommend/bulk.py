@@ -13,10 +13,11 @@ import polars as pl
 
 from ltocf.available import require_memory
 from ltocf.data.interactions import Id
-from ltocf.errors import ConfigError, DataError
-from ltocf.files import remove, replacing, writing
+from ltocf.errors import DataError
+from ltocf.files import refuse_file, remove, replacing, writing
 from ltocf.progress import Progress, silent
-from ltocf.ranking.top_k import check_k, tile_bytes
+from ltocf.ranking.top_k import length_of_list, tile_bytes
+from ltocf.recommend.ids import TABLES
 from ltocf.recommend.recommender import Recommender
 
 PART_USERS = 8192
@@ -48,11 +49,8 @@ def recommend_all(
     Memory does not grow with the users: lists go to OUTPUT.parts first, and a job that is started
     again after an interruption makes only the missing ones.
     """
-    if output.suffix not in (".parquet", ".csv"):
-        raise ConfigError(f"unknown kind of file {output.name!r}; give .parquet or .csv")
-    check_k(k, recommender.fitted.seen.n_items)
-    if output.exists() and not overwrite:
-        raise DataError(f"{output}: already exists; choose another output or pass --overwrite")
+    refuse_file(output, overwrite=overwrite, kinds=TABLES)
+    k = length_of_list(k, recommender.fitted.seen.n_items)
     require_memory(
         TILES * tile_bytes(recommender.fitted.seen.n_items),
         f"recommending among {recommender.fitted.seen.n_items:,} items",
@@ -64,6 +62,15 @@ def recommend_all(
         return _recommend_all(
             recommender, output, k, keep_seen, allowed, denied, overwrite, progress
         )
+
+
+def write_table(table: pl.DataFrame, output: Path) -> None:
+    """One small table as the kind of file that its name asks for."""
+    with replacing(output) as temporary:
+        if output.suffix == ".csv":
+            table.write_csv(temporary)
+        else:
+            table.write_parquet(temporary)
 
 
 def _recommend_all(
@@ -115,7 +122,7 @@ def _open_parts(parts: Path, manifest: str, overwrite: bool) -> None:
         if not (overwrite and file.is_file()):
             raise DataError(
                 f"{parts}: holds an interrupted job of another run or with other options; "
-                "remove it or pass --overwrite"
+                "remove it, or pass overwrite=True (--overwrite)"
             )
         shutil.rmtree(parts)
     parts.mkdir()

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
+from ltocf.data.ingest.readers import LogSource
 from ltocf.data.sources.any_log import AnyLog, as_dataset
 from ltocf.errors import ConfigError
 from ltocf.models.base import Model
-from ltocf.progress import Progress, silent
+from ltocf.progress import Progress, show_progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.recommend.answers import Answers, Fitted
 from ltocf.runs.fitting import cut_for, fit
 from ltocf.runs.pipeline import TEST_KS, starting_point
 from ltocf.runs.run import Run, load_run
-from ltocf.runs.settings import make_config
+from ltocf.runs.settings import given_settings, make_config
 
 
 class Recommender(Answers):
@@ -28,10 +30,22 @@ class Recommender(Answers):
     """
 
     def __init__(self, model: str = "ltocf", *, seed: int = 0, **settings: Any) -> None:
-        settings = {"model": model, "seed": seed} | settings
-        given = {key: value for key, value in settings.items() if value is not None}
+        self._set({"model": model, "seed": seed, **settings})
+
+    def _set(self, params: dict[str, Any]) -> None:
+        given = {key: value for key, value in params.items() if value is not None}
         self.config = make_config({}, given)
+        self._params = params
         self._fitted: Fitted | None = None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What the recommender was made with, as scikit-learn asks for it."""
+        return dict(self._params)
+
+    def set_params(self, **params: Any) -> Recommender:
+        """Change what the recommender was made with; it has to be fitted again."""
+        self._set(self._params | params)
+        return self
 
     @classmethod
     def load(cls, run: str | Path) -> Recommender:
@@ -44,6 +58,7 @@ class Recommender(Answers):
         """Around a model that was trained on `dataset.split.train` with these settings."""
         recommender = cls.__new__(cls)
         recommender.config = config
+        recommender._params = given_settings(config)
         recommender._fitted = Fitted(model, dataset, model.scorer())
         return recommender
 
@@ -55,20 +70,24 @@ class Recommender(Answers):
         item: str | None = None,
         time: str | None = None,
         rating: str | None = None,
-        threshold: float | None = None,
         weight: str | None = None,
-        progress: Progress = silent,
+        threshold: float | None = None,
+        items: LogSource | None = None,
+        progress: Progress | bool = False,
     ) -> Recommender:
         """Learn from a data frame (polars, pandas), a sparse matrix, a file or folder of CSV, TSV
-        or Parquet, or a prepared data set, whose test pairs are left out. Columns are guessed
-        unless named; with a `threshold`, lower ratings are neither learned nor recommended, and
-        `weight` names a column of plays or the like, which count as strength.
+        or Parquet, or a prepared data set, whose test pairs are left out.
+
+        Columns are guessed unless named; `weight` names one that says how strong an interaction is,
+        and ratings below `threshold` are no likes. `items` is a table of what to display of items.
+        `progress=True` shows a bar.
         """
-        columns = {"user": user, "item": item, "time": time, "rating": rating}
-        dataset = as_dataset(log, **columns, threshold=threshold, weight=weight)
+        columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
+        dataset = as_dataset(log, items=items, **columns, threshold=threshold)
         dataset = cut_for(self.config, dataset)
         start = starting_point(self.config, dataset)
-        model = fit(dataset, self.config, start=start, progress=progress).model
+        with _shown(progress) as shown:
+            model = fit(dataset, self.config, start=start, progress=shown).model
         self.config = self.config.model_copy(update={"dataset": dataset.name})
         self._fitted = Fitted(model, dataset, model.scorer())
         return self
@@ -88,3 +107,10 @@ class Recommender(Answers):
         """Metrics on the test pairs of the data set that was fitted."""
         split = self.dataset.split
         return evaluate(self.scorer, split.test, split.seen, ks)
+
+
+def _shown(progress: Progress | bool) -> Any:
+    """A context of the caller's own progress, a bar, or silence."""
+    if progress is True:
+        return show_progress()
+    return nullcontext(progress or silent)

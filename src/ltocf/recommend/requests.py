@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.data.interactions import Id, IdMap, Interactions, Rows, shorten_id
-from ltocf.errors import DataError
+from ltocf.data.interactions import Id, IdMap, Interactions
+from ltocf.recommend.ids import as_list, known_rows
 
 
 def apply_popularity_and_blocks_(
@@ -21,34 +21,6 @@ def apply_popularity_and_blocks_(
     if cold.any():
         scores[torch.from_numpy(cold).to(scores.device)] = torch.from_numpy(popularity).to(scores)
     return scores if blocked is None else scores.masked_fill_(blocked.to(scores.device), -torch.inf)
-
-
-def as_list(ids: Id | Iterable[Id]) -> list[Id]:
-    if isinstance(ids, str | int | np.integer):
-        return [ids]
-    if not isinstance(ids, Iterable):
-        raise DataError(f"expected an id or a list of ids, got {ids!r}")
-    return list(ids)
-
-
-def known_rows(ids: IdMap, wanted: Id | Iterable[Id], kind: str, *, strict: bool) -> Rows:
-    """The rows of the ids that are known; with `strict`, or if none is, a DataError."""
-    listed = as_list(wanted)
-    if strict or len(listed) == 1:
-        return ids.rows(listed, kind=kind)
-    rows = ids.find(listed)
-    known = rows[rows >= 0]
-    if listed and not len(known):
-        raise DataError(
-            f"none of the {len(listed)} {kind}s is in the training data; "
-            f"the first is {shorten_id(listed[0])}"
-        )
-    return known
-
-
-def unknown_ids(ids: IdMap, wanted: Id | Iterable[Id]) -> list[Id]:
-    listed = as_list(wanted)
-    return [id_ for id_, row in zip(listed, ids.find(listed), strict=True) if row < 0]
 
 
 def blocked_items(

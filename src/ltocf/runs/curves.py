@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ltocf.files import replacing
 from ltocf.ranking.metrics import Metrics
@@ -35,6 +36,7 @@ def draw_curves(records: Sequence[EpochRecord], path: Path) -> None:
     times.set_title("times the ODE is read at" if any(r.times for r in records) else "no times")
     for axes in (loss, accuracy, times):
         axes.set_xlabel("epoch")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25)
     with replacing(path) as temporary:

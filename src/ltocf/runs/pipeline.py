@@ -9,6 +9,7 @@ from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.errors import CheckpointError, ConfigError
+from ltocf.files import refuse_occupied
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
@@ -16,6 +17,7 @@ from ltocf.runs.curves import draw_curves
 from ltocf.runs.fitting import build, cut_for, fit, learned_from, require_room
 from ltocf.runs.records import EpochRecord, TrainState
 from ltocf.runs.run import Run
+from ltocf.runs.versions import MARKER
 
 TEST_KS = (10, 20, 50)
 
@@ -24,6 +26,7 @@ def start_run(
     config: RunConfig, output: Path, *, dataset: Dataset | None = None, overwrite: bool = False
 ) -> Run:
     """A run directory with everything checked and nothing trained."""
+    refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=CheckpointError)
     dataset = cut_for(config, dataset or load_dataset(config.dataset))
     # A wrong setting must fail before anything is written.
     model = build(config, dataset)

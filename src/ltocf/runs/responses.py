@@ -11,11 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from ltocf.errors import ConfigError
-from ltocf.files import replacing
 from ltocf.models.base import Response
 from ltocf.ode.solvers import Connection, Solver
 from ltocf.ode.times import TimePoints
+from ltocf.runs.pictures import save_picture
 
 
 def solver_responses(
@@ -47,7 +46,7 @@ def draw_responses(
     figure = Figure(figsize=(6.4, 4), layout="constrained")
     FigureCanvasAgg(figure)
     _draw(figure.subplots(), x, values, title, "h(x) / h(1)" if relative else "h(x)")
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def draw_change(path: Path, responses: Mapping[str, Response], *, title: str = "") -> None:
@@ -60,7 +59,7 @@ def draw_change(path: Path, responses: Mapping[str, Response], *, title: str = "
     left, right = figure.subplots(1, 2)
     _draw(left, x, values, title, "h(x)")
     _draw(right, x, {" less ".join(reversed(values)): after - before}, "", "change of h(x)")
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 @torch.no_grad()
@@ -77,11 +76,3 @@ def _draw(axes: Any, x: Tensor, values: Mapping[str, Tensor], title: str, label:
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    supported = figure.canvas.get_supported_filetypes()
-    if path.suffix.removeprefix(".") not in supported:
-        raise ConfigError(f"{str(path)!r}: pictures end in one of: {', '.join(sorted(supported))}")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150, format=path.suffix.removeprefix("."))

@@ -31,9 +31,9 @@ from ltocf.models.base import Model
 from ltocf.ranking.metrics import Metrics
 from ltocf.runs.fitting import build
 from ltocf.runs.records import EpochRecord, TrainState
-from ltocf.runs.run_files import IDENTITY, MARKER, ReplacedError, RunFiles, read_digests
+from ltocf.runs.run_files import IDENTITY, ReplacedError, RunFiles, read_digests
 from ltocf.runs.settings import read_config
-from ltocf.runs.versions import current_path
+from ltocf.runs.versions import MARKER, current_path, refuse_foreign
 
 WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
 HISTORY, METRICS = "history.jsonl", "metrics.json"
@@ -106,10 +106,7 @@ class Run:
 
     @classmethod
     def _open(cls, path: Path, digests: Digests) -> Run:
-        if not (path / MARKER).is_file():
-            raise CheckpointError(
-                f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'"
-            )
+        refuse_foreign(path)
         for name in IDENTITY:
             if problem := digests.problem(name):
                 raise CheckpointError(f"damaged run: {path / name} {problem}; train it again")

@@ -14,8 +14,8 @@ from ltocf.digests import FILE as DIGESTS
 from ltocf.digests import Digests, Entry, entry_of, read_text
 from ltocf.errors import CheckpointError
 from ltocf.files import replacing, writing
+from ltocf.runs.versions import MARKER
 
-MARKER = "config.toml"
 IDENTITY = (MARKER, f"data/{DIGESTS}")  # two runs with these alike have settings and data alike
 
 Tensors = dict[str, Tensor]

@@ -47,6 +47,18 @@ def make_config(values: Mapping[str, Any], overrides: Overrides = ()) -> RunConf
     return validated(RunConfig, merged | sections, "the config")
 
 
+def given_settings(config: RunConfig) -> dict[str, Any]:
+    """What `make_config` must be told, beside the data set, to give these settings."""
+    flat: dict[str, Any] = {"model": config.model_name, "seed": config.seed}
+    flat |= {f"model.{key}": value for key, value in config.model_options.items()}
+    usual = RunConfig()
+    for section in ("loss", "train"):
+        for key, value in getattr(config, section).model_dump().items():
+            if value != getattr(getattr(usual, section), key, None):
+                flat[f"{section}.{key}"] = value
+    return flat
+
+
 def read_config(path: Path, overrides: Overrides = ()) -> RunConfig:
     return make_config(read_toml(path), overrides)
 

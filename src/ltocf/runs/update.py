@@ -17,7 +17,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.ingest.growth import Added, enlarge, read_more, rename_items
 from ltocf.data.ingest.readers import LogSource
 from ltocf.errors import CheckpointError
-from ltocf.files import real, writing
+from ltocf.files import real, refuse_occupied, writing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
@@ -25,7 +25,14 @@ from ltocf.ranking.metrics import evaluate
 from ltocf.runs.fitting import fit
 from ltocf.runs.pipeline import TEST_KS
 from ltocf.runs.run import Run
-from ltocf.runs.versions import current_path, next_version, root_of, use_version, version_path
+from ltocf.runs.versions import (
+    MARKER,
+    current_path,
+    next_version,
+    root_of,
+    use_version,
+    version_path,
+)
 
 EPOCHS = 2
 SLOWER = 0.25  # the learning rate of a warm fit, relative to the first one's
@@ -54,6 +61,7 @@ def update_run(
     adds nothing is a DataError, and nothing is written.
     """
     with updating(run, output) as path:
+        refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=CheckpointError)
         contents = read_more(run.dataset, log, every_row_liked=every_row_liked, **reading)
         news = contents.interactions, contents.unliked
         dataset, added = enlarge(run.dataset, *news, text_ids=text_ids)

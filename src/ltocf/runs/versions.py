@@ -15,12 +15,21 @@ from ltocf.digests import read_text
 from ltocf.errors import CheckpointError
 from ltocf.files import replacing
 
+MARKER = "config.toml"  # of a run directory
 FIRST, FOLDER, POINTER = 1, "versions", "current.json"
 
 
 class InUse(NamedTuple):
     current: int
     previous: int | None  # what rollback returns to
+
+
+def refuse_foreign(path: Path) -> None:
+    """A CheckpointError where there is no run, before anything else is loaded."""
+    if not (path / MARKER).is_file():
+        raise CheckpointError(
+            f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'"
+        )
 
 
 def root_of(path: Path) -> Path:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import polars as pl
 
 from ltocf.data.ingest.columns import choose_item_column
-from ltocf.data.ingest.readers import open_log, reading
+from ltocf.data.ingest.readers import LogSource, open_log, reading
 from ltocf.data.ingest.values import id_expression
 
 
-def read_display(path: str | Path, ids: pl.Series, log_column: str) -> tuple[pl.DataFrame, int]:
+def read_display(source: LogSource, ids: pl.Series, log_column: str) -> tuple[pl.DataFrame, int]:
     """A row for each of `ids`, in order, null where the table lacks it; and how many it lacks.
 
     The table's id column is the one called as in the log, or a guess; an id's first row counts.
     """
     key = ids.cast(pl.String).rename("id").to_frame()
     tables = []
-    for table in open_log(path).tables:
+    for table in open_log(source).tables:
         column = choose_item_column(table, log_column)
         others = [name for name in table.schema.names() if name != column]
         # A display column called 'id' would hide the data set's own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,7 +11,9 @@ from scipy import sparse
 
 from ltocf.data.dataset import Dataset
 from ltocf.data.dataset_files import MARKER
+from ltocf.data.ingest.display import read_display
 from ltocf.data.ingest.memory import read_log
+from ltocf.data.ingest.readers import LogSource
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import PUBLISHED, load_dataset
 from ltocf.data.splits import no_split, placed
@@ -27,13 +29,23 @@ AnyLog: TypeAlias = (
 )
 
 
-def as_dataset(log: AnyLog, **columns: Any) -> Dataset:
-    """A prepared data set as it is; anything else with all of its pairs in train.
+def as_dataset(log: AnyLog, *, items: LogSource | None = None, **columns: Any) -> Dataset:
+    """A prepared data set as it is; anything else with all of its pairs in train. `items` is a
+    table of what to display of its items.
 
     `columns` are the fields of `Reading` (user, item, time, rating, threshold and so on) and go
     with a file or a data frame. A sparse matrix has users as rows, items as columns, and their
     numbers as ids.
     """
+    dataset = _without_items(log, columns)
+    if items is None:
+        return dataset
+    column = dataset.origin.get("columns", {}).get("item", "item")
+    shown, _ = read_display(items, dataset.split.train.item_ids.ids, column)
+    return replace(dataset, item_names=shown)
+
+
+def _without_items(log: AnyLog, columns: dict[str, Any]) -> Dataset:
     given = {name: value for name, value in columns.items() if value is not None}
     if _is_prepared(log) or isinstance(log, Dataset | Interactions) or sparse.issparse(log):
         if given:

@@ -1,0 +1,86 @@
+"""ltocf compare"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ltocf.cli.options import Overwrite, RunPaths
+from ltocf.cli.output import Json, print_json, print_table
+from ltocf.progress import show_progress
+
+
+def compare(
+    runs: RunPaths,
+    k: Annotated[
+        list[int] | None,
+        typer.Option("--k", "-k", help="The length of the lists; repeat for more. Default: 20."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="recall, ndcg, precision, hit, map or mrr; repeat for more. Default: recall, ndcg."
+        ),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=100, help="How many times to draw the users anew.")
+    ] = 2000,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the differences: .png, .svg or .pdf."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed of the drawing.")] = 0,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Put the test metrics of runs side by side, and tell whether the differences are chance.
+
+    Runs are compared with the first, user by user: the interval holds 95 % of what a bootstrap over
+    users gives, and p is how often chance alone would look like this.
+    """
+    from ltocf.files import refuse_file
+    from ltocf.runs.pictures import PICTURES
+
+    if picture is not None:
+        refuse_file(picture, overwrite=overwrite, kinds=PICTURES)
+
+    from ltocf.runs.comparison import compare_runs, draw_comparison
+
+    with show_progress() as progress:
+        found = compare_runs(
+            runs,
+            sorted(set(k or [20])),
+            metric or ("recall", "ndcg"),
+            resamples=resamples,
+            seed=seed,
+            progress=progress,
+        )
+    if picture is not None:
+        draw_comparison(found, picture)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    names = list(found.metrics[0])
+    rows = [
+        [run, *(f"{values[name]:.4f}" for name in names)]
+        for run, values in zip(found.runs, found.metrics, strict=True)
+    ]
+    print_table(f"test metrics over {found.users:,} users", ["run", *names], rows)
+    differences = [
+        [
+            run,
+            row.metric,
+            f"{row.difference:+.4f}",
+            f"{row.low:+.4f} to {row.high:+.4f}",
+            f"{row.p:.4f}",
+            f"{row.better:,} : {row.worse:,}",
+        ]
+        for run, rows in zip(found.runs[1:], found.differences, strict=True)
+        for row in rows
+    ]
+    columns = ["run", "metric", "difference", "95 % interval", "p", "better : worse"]
+    print_table(f"\nagainst {found.runs[0]}", columns, differences)
+    if picture is not None:
+        print(f"drawn in {picture}")

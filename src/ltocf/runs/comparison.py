@@ -1,0 +1,171 @@
+"""Which of several runs is better, and is that chance? Paired, over the same users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltocf.data.splits import Split
+from ltocf.errors import ConfigError, DataError
+from ltocf.progress import Progress, silent
+from ltocf.ranking.metrics import PerUser, evaluate_users
+from ltocf.runs.run import load_run
+
+BLUE = "#2b6cb0"
+AT_ONCE = 2**22  # resampled users in memory
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a run's metric is above the first run's, and how sure that is."""
+
+    metric: str
+    difference: float
+    low: float  # the middle 95 % of the bootstrap
+    high: float
+    p: float  # how often chance alone would look like this: two-sided
+    better: int  # users for whom it is better, and worse; for the rest it is the same
+    worse: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The first run is the one that the others are compared with."""
+
+    runs: list[str]
+    users: int
+    resamples: int
+    metrics: list[dict[str, float]]  # of each run
+    differences: list[list[Difference]]  # of each run but the first
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare_runs(
+    paths: Sequence[Path],
+    ks: Sequence[int] = (20,),
+    names: Sequence[str] = ("recall", "ndcg"),
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Comparison:
+    """Test metrics of each run, and their differences from the first with a paired bootstrap over
+    users. Runs that were tested on other pairs are refused: they cannot be compared."""
+    if len(paths) < 2:
+        raise ConfigError("comparing takes two runs or more")
+    first: Split | None = None
+    found: list[PerUser] = []
+    for done, path in enumerate(paths):
+        run, model = load_run(path)
+        split = run.dataset.split
+        first = first or split
+        _refuse_others(first, split, paths[0], path)
+        values, _ = evaluate_users(model.scorer(), split.test, split.seen, ks)
+        found.append(_chosen(values, ks, names))
+        progress("testing", done + 1, len(paths))
+    differences = [
+        bootstrap(found[0], other, resamples=resamples, seed=seed, progress=progress)
+        for other in found[1:]
+    ]
+    means = [{name: float(v.mean()) for name, v in values.items()} for values in found]
+    users = len(next(iter(found[0].values())))
+    return Comparison([str(path) for path in paths], users, resamples, means, differences)
+
+
+def _refuse_others(first: Split, split: Split, one: Path, other: Path) -> None:
+    for path, part in ((one, first), (other, split)):
+        if not len(part.test):
+            raise DataError(f"{path}: has no test pairs, so that there is nothing to compare")
+    for name in ("test", "seen"):
+        ours, theirs = getattr(first, name), getattr(split, name)
+        same_ids = ours.user_ids == theirs.user_ids and ours.item_ids == theirs.item_ids
+        if not same_ids or ours.fingerprint != theirs.fingerprint:
+            what = "was tested on" if name == "test" else "knows"
+            raise DataError(
+                f"{other}: {what} other pairs than {one}; train both on the same data set"
+            )
+
+
+def _chosen(values: PerUser, ks: Sequence[int], names: Sequence[str]) -> PerUser:
+    known = list(dict.fromkeys(name.partition("@")[0] for name in values))
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"unknown metric {name!r}; choose one of: {', '.join(known)}")
+    return {f"{name}@{k}": values[f"{name}@{k}"] for k in ks for name in names}
+
+
+def bootstrap(
+    first: PerUser,
+    other: PerUser,
+    *,
+    resamples: int,
+    seed: int,
+    progress: Progress = silent,
+) -> list[Difference]:
+    """Users are drawn with replacement, again and again, and both runs averaged over the same."""
+    gaps = np.stack([other[name] - first[name] for name in first], axis=1)  # (users, metrics)
+    users = len(gaps)
+    rng = np.random.default_rng(seed)
+    at_once = max(1, AT_ONCE // users)
+    drawn: list[NDArray[np.float64]] = []
+    for start in range(0, resamples, at_once):
+        n = min(at_once, resamples - start)
+        rows = rng.integers(users, size=(n, users))
+        counts = np.bincount(
+            (rows + np.arange(n)[:, None] * users).ravel(), minlength=n * users
+        ).reshape(n, users)
+        drawn.append(counts @ gaps / users)
+        progress("resampling", start + n, resamples)
+    means = np.concatenate(drawn)  # (resamples, metrics)
+    low, high = np.quantile(means, [0.025, 0.975], axis=0)
+    # Twice the smaller tail, itself counted as one draw: no number of draws shows p = 0.
+    tails = np.minimum((means <= 0).sum(0), (means >= 0).sum(0))
+    p = np.minimum(1, 2 * (tails + 1) / (resamples + 1))
+    return [
+        Difference(
+            name,
+            float(gaps[:, i].mean()),
+            float(low[i]),
+            float(high[i]),
+            float(p[i]),
+            int((gaps[:, i] > 0).sum()),
+            int((gaps[:, i] < 0).sum()),
+        )
+        for i, name in enumerate(first)
+    ]
+
+
+def draw_comparison(comparison: Comparison, path: Path) -> None:
+    """Each difference from the first run with its interval; one that does not touch zero counts."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from ltocf.runs.pictures import save_picture
+
+    names = list(comparison.metrics[0])
+    others = comparison.runs[1:]
+    figure = Figure(figsize=(7, 1.2 + 0.35 * len(names) * len(others)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    labels = []
+    for place, (run, rows) in enumerate(zip(others, comparison.differences, strict=True)):
+        for i, row in enumerate(rows):
+            y = place * len(names) + i
+            labels.append(f"{row.metric}  {run}" if len(others) > 1 else row.metric)
+            axes.plot([row.low, row.high], [y, y], color=BLUE, linewidth=2)
+            axes.plot(row.difference, y, "o", color=BLUE)
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    what = f"{others[0]} less {comparison.runs[0]}" if len(others) == 1 else "difference"
+    axes.set(xlabel=f"{what}, 95 % interval over {comparison.users:,} users")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, axis="x")
+    save_picture(figure, path)

@@ -1,0 +1,53 @@
+"""The road from measured to deployed: the chosen model on all pairs, test included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ltocf.data.splits import all_in_train
+from ltocf.errors import CheckpointError, ConfigError
+from ltocf.files import refuse_occupied
+from ltocf.progress import Progress, silent
+from ltocf.runs.fitting import fit
+from ltocf.runs.records import SELECT_BY, EpochRecord
+from ltocf.runs.run import Run
+from ltocf.runs.versions import MARKER
+
+
+def refit_run(
+    run: Run, output: Path, *, overwrite: bool = False, progress: Progress = silent
+) -> Run:
+    """The run's model fitted anew to everything that the run's data set knows, in `output`.
+
+    It learns from train, validation and test pairs, for as many epochs as the run chose. What a
+    user has met is in the seen mask, test pairs and what they did not like among it. Nothing is
+    left to test it on, so the metrics of the run that it comes from stay with its data set.
+    """
+    if output.resolve() == run.path.resolve():
+        raise ConfigError(f"{output}: is the run itself, which is what was measured; name another")
+    if not run.finished:
+        raise CheckpointError(
+            f"{run.path}: training has not ended; continue with --resume before refitting it"
+        )
+    refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=CheckpointError)
+    epochs = chosen_epochs(run.history())
+    about = {"run": str(run.path), "epochs": epochs, "metrics": run.metrics()}
+    dataset = replace(
+        run.dataset,
+        split=all_in_train(run.dataset.split),
+        origin={**run.dataset.origin, "refit": about},
+    )
+    length = {} if epochs is None else {"epochs": epochs}
+    train = run.config.train.model_copy(update={"protocol": "fixed", **length})
+    config = run.config.model_copy(update={"train": train, "start_from": None})
+    fitted = fit(dataset, config, progress=progress)
+    return Run.store(output, config, dataset, fitted.model, {}, overwrite=overwrite)
+
+
+def chosen_epochs(history: list[EpochRecord]) -> int | None:
+    """The epoch that validation liked best, or the last; none where nothing was recorded."""
+    measured = [record for record in history if record.metrics]
+    if measured:
+        return max(measured, key=lambda record: record.metrics[SELECT_BY]).epoch
+    return history[-1].epoch if history else None
