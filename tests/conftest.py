@@ -29,7 +29,7 @@ def interactions_of(pairs: list[tuple[int, int]], n_users: int, n_items: int) ->
 
 
 def withhold(n_users: int, n_items: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Two communities that share no item; user u of each has not yet seen item u of his own."""
+    """Two communities that share no item; user u of each has not yet seen item u of their own."""
     train, test = [], []
     for community in range(2):
         for user in range(n_users):

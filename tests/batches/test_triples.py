@@ -43,7 +43,7 @@ def test_users_scheme_draws_users_uniformly_and_then_their_items():
     users = np.concatenate([draw(data, draw_by="users", epoch=e).users for e in range(20)])
     share = (users == 0).mean()
     assert share == pytest.approx(0.5, abs=0.02)
-    assert not (users == 2).any()  # he has nothing
+    assert not (users == 2).any()  # they have nothing
 
 
 def test_draws_do_not_depend_on_the_number_of_threads():

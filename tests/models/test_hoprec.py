@@ -39,7 +39,7 @@ def test_the_terms_have_weight_and_margin_one_over_the_order() -> None:
     model = build(orders=2)
     with torch.no_grad():
         model.weight.zero_()
-        model.weight[0, 0] = 1  # user 0; items score as below with him
+        model.weight[0, 0] = 1  # user 0; items score as below for them
         model.weight[[9, 10, 11], 0] = torch.tensor([0.9, 0.7, 0.0], dtype=torch.float64)
     batch = Batch(torch.tensor([0]), torch.tensor([[0, 1]]), torch.tensor([[2]]))
     # Order 1 is 0.9 apart, within its margin 1; order 2 is 0.7 apart, beyond its margin 1/2.

@@ -21,7 +21,7 @@ USERS, ITEMS = 16, 8  # of one community
 
 
 def two_communities() -> Dataset:
-    """Everybody has all items of his own community but one, which is his test item."""
+    """Everybody has all items of their own community but one, which is their test item."""
     pairs = [
         (side * USERS + user, side * ITEMS + item)
         for side in (0, 1)

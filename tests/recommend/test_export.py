@@ -63,6 +63,15 @@ def test_onnx_scores_users_as_the_model_does(town, exported):
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_the_metadata_of_onnx_tie_rows_and_columns_to_ids(town, exported):
+    meta = onnxruntime.InferenceSession(exported / "users.onnx").get_modelmeta()
+    ids = {key: json.loads(text) for key, text in meta.custom_metadata_map.items()}
+    assert ids["user_ids"] == town.fitted.seen.user_ids.ids.to_list()
+    assert ids["item_ids"] == town.fitted.seen.item_ids.ids.to_list()
+    meta = onnxruntime.InferenceSession(exported / "histories.onnx").get_modelmeta()
+    assert json.loads(meta.custom_metadata_map["item_ids"]) == ids["item_ids"]
+
+
 def test_onnx_scores_histories_as_the_model_does(town, exported):
     session = onnxruntime.InferenceSession(exported / "histories.onnx")
     histories = history_matrix([np.array([1, 5, 8]), np.array([], int), np.array([0])], 90)

@@ -13,7 +13,9 @@ from ltocf.cli.output import Json, print_json
 
 def export(
     run: RunPath,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write it.")
+    ],
     format: Annotated[
         list[str] | None,
         typer.Option("--format", "-f", help="parquet, hnsw or onnx; repeat for more."),
@@ -21,10 +23,13 @@ def export(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Embeddings as Parquet, an approximate index, and the scoring as ONNX."""
+    """Write embeddings as Parquet, an approximate index, and the scoring as ONNX."""
+    from ltocf.files import refuse_occupied
+    from ltocf.recommend.export import MARKER
     from ltocf.recommend.export import export as write
     from ltocf.recommend.recommender import Recommender
 
+    refuse_occupied(output, marker=MARKER, overwrite=overwrite)
     report = write(Recommender.load(run), output, format or ["parquet"], overwrite=overwrite)
     if as_json:
         print_json(report)

@@ -40,7 +40,7 @@ def export(
     hnsw     items.hnsw for inner products, its labels the rows of items.parquet
     onnx     users.onnx (user rows -> scores) and, where the model can, histories.onnx
              (rows of histories, as in histories.py -> scores); the columns of scores are the rows
-             of items.parquet
+             of items.parquet; the metadata hold the ids of rows and columns as JSON
     """
     for name in formats:
         if name not in FORMATS:
@@ -118,11 +118,13 @@ def _measure(index: Any, users: np.ndarray[Any, Any], items: np.ndarray[Any, Any
 
 
 def _export_onnx(recommender: Recommender, vectors: Vectors, directory: Path) -> Report:
-    graphs = {"users": user_graph(vectors)}
+    seen = recommender.fitted.seen
+    items = {"item_ids": seen.item_ids.ids.to_list()}
+    graphs = {"users": user_graph(vectors, {"user_ids": seen.user_ids.ids.to_list()} | items)}
     if vectors.history is not None:
         recency = recommender.config.model_options.get("recency", 0.0)
         strengths = recommender.model.graph.interactions.item_strengths
-        graphs["histories"] = history_graph(vectors, HistoryWeights(recency), strengths)
+        graphs["histories"] = history_graph(vectors, HistoryWeights(recency), strengths, items)
     for name, serialised in graphs.items():
         (directory / f"{name}.onnx").write_bytes(serialised)
     return {"graphs": list(graphs)}

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltocf.data.histories import HistoryWeights
+from ltocf.data.interactions import Id
 from ltocf.errors import ConfigError
 from ltocf.models.scorer import Vectors
 
 OPSET, IR_VERSION = 17, 8  # of 2022, so that older runtimes read them too
 
 
-def user_graph(vectors: Vectors) -> bytes:
-    """users, int64 (n,) rows of the training data -> scores, float32 (n, n_items)."""
+def user_graph(vectors: Vectors, ids: Mapping[str, Sequence[Id]]) -> bytes:
+    """users, int64 (n,) rows of the training data -> scores, float32 (n, n_items).
+
+    `ids` go into the metadata as JSON, here and below: `user_ids` of the rows and `item_ids` of the
+    columns of scores.
+    """
     onnx = _onnx()
     make = onnx.helper.make_node
     nodes = [
@@ -24,11 +31,14 @@ def user_graph(vectors: Vectors) -> bytes:
     ]
     users = onnx.helper.make_tensor_value_info("users", onnx.TensorProto.INT64, ["n"])
     tensors = {"user_vectors": vectors.users.cpu().numpy(), "item_vectors": _columns(vectors)}
-    return _serialise("score_users", nodes, users, tensors)
+    return _serialise("score_users", nodes, users, tensors, ids)
 
 
 def history_graph(
-    vectors: Vectors, weights: HistoryWeights, item_strengths: NDArray[np.float64]
+    vectors: Vectors,
+    weights: HistoryWeights,
+    item_strengths: NDArray[np.float64],
+    ids: Mapping[str, Sequence[Id]],
 ) -> bytes:
     """histories, float32 (n, n_items) -> scores, float32 (n, n_items).
 
@@ -62,14 +72,20 @@ def history_graph(
         "history_vectors": (vectors.history.cpu().numpy() / np.sqrt(degrees)).astype(np.float32),
         "item_vectors": _columns(vectors),
     }
-    return _serialise("score_histories", nodes, histories, tensors)
+    return _serialise("score_histories", nodes, histories, tensors, ids)
 
 
 def _columns(vectors: Vectors) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(vectors.items.cpu().numpy().T)
 
 
-def _serialise(name: str, nodes: list[Any], given: Any, tensors: dict[str, Any]) -> bytes:
+def _serialise(
+    name: str,
+    nodes: list[Any],
+    given: Any,
+    tensors: dict[str, Any],
+    ids: Mapping[str, Sequence[Id]],
+) -> bytes:
     onnx = _onnx()
     width = tensors["item_vectors"].shape[1]
     scores = onnx.helper.make_tensor_value_info("scores", onnx.TensorProto.FLOAT, ["n", width])
@@ -77,6 +93,8 @@ def _serialise(name: str, nodes: list[Any], given: Any, tensors: dict[str, Any])
     graph = onnx.helper.make_graph(nodes, name, [given], [scores], constants)
     opset = [onnx.helper.make_opsetid("", OPSET)]
     model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=IR_VERSION)
+    texts = {key: json.dumps(list(values), ensure_ascii=False) for key, values in ids.items()}
+    onnx.helper.set_model_props(model, texts)
     onnx.checker.check_model(model)
     serialised: bytes = model.SerializeToString()
     return serialised
