@@ -1,6 +1,6 @@
 """People who were not in training, by half of what they have: how good, and how fast?
 
-A tenth of the users is held out of training entirely. Half of each one's items is their history; the
+A tenth of the users is held out of training entirely. Half of everybody's items is a history; the
 other half is to be found among all items that are not in it. Compared: fold-in, fold-in with
 gradient steps, the same users trained in (their histories in the training data, the same settings),
 and implicit's ALS, folded in and trained in, with the best of a few settings on the same split.

@@ -18,7 +18,7 @@ BATCH = 16384
 
 
 def numpy_epoch(train: Interactions, batch_size: int, random: np.random.Generator) -> None:
-    """Shuffle the pairs; draw a negative for each, and again where it is one of the user's items."""
+    """Shuffle the pairs; draw a negative for each, and again where the user has it."""
     keys = train.users.astype(np.int64) * train.n_items + train.items
     order = random.permutation(len(train))
     for start in range(0, len(order), batch_size):
