@@ -1,8 +1,8 @@
 """How long does an answer take at a data set's size, and how far is it from the bare product?
 
-One user: `Recommender.recommend` in process, ids in and a data frame out, beside that of their
-vector with all items. All users: `top_k` of every user beside the same products with nothing done
-to them. Vectors are random: their values do not matter here.
+One user: `Recommender.recommend` in process, ids in and a data frame out, beside the product
+of their vector with all items. All users: `top_k` of every user beside the same products with
+nothing done to them. Vectors are random: their values do not matter here.
 
     python -m benchmarks.latency --data ../shared/data/gowalla --json
 """

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ltocf.recommend.bulk import recommend_all
     from ltocf.recommend.export import export
     from ltocf.recommend.recommender import Recommender
+    from ltocf.runs.comparison import compare_runs
+    from ltocf.runs.refit import refit_run
     from ltocf.runs.tune import tune
     from ltocf.runs.update import update_run
 
@@ -24,10 +26,12 @@ __all__ = [
     "LtocfError",
     "Recommender",
     "__version__",
+    "compare_runs",
     "export",
     "load_dataset",
     "prepare",
     "recommend_all",
+    "refit_run",
     "tune",
     "update_run",
 ]
@@ -40,10 +44,12 @@ _MODULES = {
     "DataError": "ltocf.errors",
     "LtocfError": "ltocf.errors",
     "Recommender": "ltocf.recommend.recommender",
+    "compare_runs": "ltocf.runs.comparison",
     "export": "ltocf.recommend.export",
     "load_dataset": "ltocf.data.sources.catalog",
     "prepare": "ltocf.data.ingest.prepare",
     "recommend_all": "ltocf.recommend.bulk",
+    "refit_run": "ltocf.runs.refit",
     "tune": "ltocf.runs.tune",
     "update_run": "ltocf.runs.update",
 }
