@@ -69,7 +69,7 @@ def test_the_measured_run_itself_is_never_replaced(measured):
 
 
 def test_an_output_that_is_taken_is_refused_before_the_work(measured, tmp_path, monkeypatch):
-    monkeypatch.setattr("ltocf.runs.refit.fit", lambda *_, **__: pytest.fail("it was fitted"))
+    monkeypatch.setattr("ltocf.runs.refit.build", lambda *_, **__: pytest.fail("it was fitted"))
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "precious").touch()
     with pytest.raises(CheckpointError, match="is in the way"):

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from ltocf.config import RunConfig
+from ltocf.data.dataset import Dataset
 from ltocf.data.splits import all_in_train
 from ltocf.errors import CheckpointError, ConfigError
 from ltocf.files import refuse_occupied
+from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
-from ltocf.runs.fitting import fit
+from ltocf.runs.fitting import build, require_room
+from ltocf.runs.pipeline import starting_point
 from ltocf.runs.records import SELECT_BY, EpochRecord
 from ltocf.runs.run import Run
+from ltocf.runs.training import train
 from ltocf.runs.versions import MARKER
 
 
@@ -38,11 +43,31 @@ def refit_run(
         split=all_in_train(run.dataset.split),
         origin={**run.dataset.origin, "refit": about},
     )
-    length = {} if epochs is None else {"epochs": epochs}
-    train = run.config.train.model_copy(update={"protocol": "fixed", **length})
-    config = run.config.model_copy(update={"train": train, "start_from": None})
-    fitted = fit(dataset, config, progress=progress)
-    return Run.store(output, config, dataset, fitted.model, {}, overwrite=overwrite)
+    schedule = run.config.train.model_copy(update={"protocol": "fixed"})
+    config = run.config.model_copy(update={"train": schedule})
+    model = _fitted(run, dataset, config, epochs, progress)
+    return Run.store(output, config, dataset, model, {}, overwrite=overwrite)
+
+
+def _fitted(
+    run: Run, dataset: Dataset, config: RunConfig, epochs: int | None, progress: Progress
+) -> Model:
+    """As `fit` goes from train and validation to all pairs: with the depth and the number of epochs
+    that were chosen, on the schedule that they were chosen with."""
+    model = build(config, dataset)
+    require_room(model)
+    model.solve_(config.seed)
+    if not model.trained:
+        return model
+    seen = run.dataset.split.seen
+    model.carry_(run.load())
+    begin = starting_point(run.config, run.dataset) or (lambda model: model.draw_(config.seed))
+    begin(model)
+    schedule = config.train.model_copy(
+        update={"epochs": config.train.epochs_for(len(seen) / max(seen.n_users, 1))}
+    )
+    train(model, schedule, config.loss, seed=config.seed, last_epoch=epochs, progress=progress)
+    return model
 
 
 def chosen_epochs(history: list[EpochRecord]) -> int | None:
