@@ -24,8 +24,7 @@ from uvicorn.supervisors import Multiprocess
 
 from ltocf.errors import ConfigError, LtocfError
 from ltocf.runs.run import EVENTS, Run
-from ltocf.runs.run_files import MARKER
-from ltocf.runs.versions import in_use, version_path
+from ltocf.runs.versions import MARKER, in_use, version_path
 from ltocf.service.app import create_app
 from ltocf.service.events import EventStore
 from ltocf.service.guard import LOOPBACK, Rules
