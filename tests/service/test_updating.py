@@ -185,7 +185,7 @@ def test_a_running_service_follows_the_versions_of_its_run(run, store):
     client = Client(app)
     store.add([events_of(run.dataset)])
     update_from_events(run, store)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while client.get("/ready").json()["model"] != "2":
         assert time.monotonic() < deadline
         time.sleep(0.1)
