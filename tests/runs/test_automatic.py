@@ -6,59 +6,53 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
 
+from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
-from ltocf.data.interactions import Interactions
+from ltocf.data.interactions import Interactions, Rows
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.runs import automatic
-from ltocf.runs.automatic import choose_model, with_validation
+from ltocf.models.scorer import Scorer
+from ltocf.runs import automatic, candidates
+from ltocf.runs.automatic import settle
+from ltocf.runs.mixing import fit_mix
+
+AUTO = RunConfig(model={"name": "auto"})
 
 
-def test_the_choice_is_the_best_of_what_was_tried_and_can_be_built(hamlet: Dataset) -> None:
-    lines: list[str] = []
-    name, options = choose_model(hamlet.split, 600, lines.append)
-    tried = {line.split(":")[0] for line in lines if "seconds" in line}
-    assert tried == {candidate for candidate, _ in automatic.CANDIDATES}
-    best = max(float(line.split("recall@20 ")[1].split()[0]) for line in lines[:-1])
-    assert lines[-1] == f"chosen: {name}, with the best recall@20 on validation, {best:.4f}"
-    build_model(BipartiteGraph(hamlet.split.train), name, options)
+def test_every_candidate_is_reported_and_one_is_chosen(hamlet: Dataset) -> None:
+    told: list[tuple[object, ...]] = []
+    choice = settle(AUTO, hamlet.split, 600, lambda *what: told.append(what))
+    names = [row.tried.split()[0] for row in choice.rows[: len(candidates.CANDIDATES)]]
+    assert names == list(candidates.CANDIDATES)
+    assert sum(row.note.startswith("chosen") for row in choice.rows) == 1
+    assert [what[1] for what in told] == list(range(1, len(candidates.CANDIDATES) + 1))
+    build_model(
+        BipartiteGraph(hamlet.split.train), choice.config.model_name, choice.config.model_options
+    )
+    assert choice.config.train.protocol == "fixed"
 
 
 def test_a_bad_candidate_is_not_chosen(hamlet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(automatic, "CANDIDATES", (("random", {}), ("rp3beta", {})))
-    monkeypatch.setattr(automatic, "BLEND_WEIGHTS", ())
-    assert choose_model(hamlet.split, 600) == ("rp3beta", {})
+    monkeypatch.setattr(automatic, "CANDIDATES", ("random", "rp3beta"))
+    monkeypatch.setattr(automatic, "halves", lambda valid, seed: (valid, _nothing(valid)))
+    assert settle(AUTO, hamlet.split, 600).config.model_name == "rp3beta"
 
 
-def test_a_spent_budget_still_compares_two_and_says_what_it_left_out(hamlet: Dataset) -> None:
-    lines: list[str] = []
-    choose_model(hamlet.split, 0, lines.append)
-    left_out = [line for line in lines if "not tried" in line]
-    assert len(left_out) == len(automatic.CANDIDATES) - 2
-    assert left_out[0].startswith("gfcf: not tried, ")
+def test_a_spent_budget_tries_the_cheapest_and_says_what_it_left_out(hamlet: Dataset) -> None:
+    choice = settle(AUTO, hamlet.split, 0)
+    assert choice.config.model_name == candidates.CANDIDATES[0]
+    left_out = [row for row in choice.rows if row.note.startswith("not tried: about ")]
+    assert len(left_out) == len(candidates.CANDIDATES) - 1
 
 
-def test_validation_is_each_users_latest_tenth_where_times_are_known(hamlet: Dataset) -> None:
-    users, items = np.repeat([0, 1], 20), np.tile(np.arange(20), 2)
-    times = np.concatenate([np.arange(20)[::-1], np.arange(20)])  # user 0 took item 0 last
-    train = Interactions.build(users, items, 2, 20, times)
-    nothing = train.select(np.zeros(40, dtype=bool))
-    split = replace(hamlet.split, train=train, valid=nothing)
-    assert with_validation(split, seed=0).valid.items.tolist() == [0, 1, 18, 19]
-    some = np.arange(40) % 3 == 0  # a random validation set gives way
-    split = replace(hamlet.split, train=train.select(~some), valid=train.select(some))
-    assert with_validation(split, seed=0).valid.items.tolist() == [0, 1, 18, 19]
-    untimed = replace(hamlet.split, train=_untimed(train, ~some), valid=_untimed(train, some))
-    assert with_validation(untimed, seed=0) is untimed
-
-
-def _untimed(pairs: Interactions, chosen: NDArray[np.bool_]) -> Interactions:
-    return replace(pairs.select(chosen), timestamps=None)
-
-
-def test_recency_is_chosen_where_people_move(hamlet: Dataset) -> None:
+def test_recency_is_chosen_where_people_move(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(automatic, "CANDIDATES", ("rp3beta", "gfcf"))
     draw = np.random.default_rng(0)
     moves = []  # each one takes ten items of one district of twenty, then ten of another
     for user in range(150):
@@ -67,11 +61,40 @@ def test_recency_is_chosen_where_people_move(hamlet: Dataset) -> None:
                 moves.append((user, 20 * district + item, 10 * half + step))
     users, items, times = np.array(moves).T
     train = Interactions.build(users, items, 150, 240, times)
-    nothing = train.select(np.zeros(len(train), dtype=bool))
-    lines: list[str] = []
-    split = replace(hamlet.split, train=train, valid=nothing, test=nothing)
-    name, options = choose_model(split, 600, lines.append)
-    chosen = options.get("parts", [{"options": options}])
-    assert all(part["options"]["recency"] in automatic.RECENCIES for part in chosen)
-    assert " with recency 0." in lines[0]
-    build_model(BipartiteGraph(train), name, options)
+    split = replace(
+        hamlet.split, train=train, valid=_nothing(train), test=_nothing(train), kind="given"
+    )
+    model = settle(AUTO, split, 600).config.model
+    parts = model.get("parts", [{"options": model}])
+    assert all(part["options"]["recency"] in candidates.RECENCIES for part in parts)
+
+
+class _Fixed(Scorer):
+    """Scores that are given."""
+
+    def __init__(self, scores: Tensor) -> None:
+        self.scores = scores
+
+    def __call__(self, users: Rows) -> Tensor:
+        return self.scores[torch.from_numpy(users).long()]
+
+    def from_history(self, histories: csr_array, own: Rows | None = None) -> Tensor:
+        raise NotImplementedError
+
+    similar_items = similar_users = __call__
+
+
+def test_a_mix_takes_the_parts_that_know_different_things() -> None:
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randn(200, 300, generator=generator)
+    noise = [torch.randn(200, 300, generator=generator) for _ in range(3)]
+    scorers = [_Fixed(truth + noise[0]), _Fixed(truth + noise[1]), _Fixed(noise[2])]
+    users, items = np.repeat(np.arange(200), 10), truth.topk(10).indices.numpy().ravel()
+    wanted = Interactions.build(users, items, 200, 300)
+    mix = fit_mix(scorers, wanted, _nothing(wanted))
+    assert sorted(mix.parts) == [0, 1]  # the third knows nothing
+    assert 0.4 < mix.weights[1] < 2.0
+
+
+def _nothing(pairs: Interactions) -> Interactions:
+    return pairs.select(np.zeros(len(pairs), dtype=bool))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltocf.cli.evaluate import NOTHING_TO_TEST
-from ltocf.cli.output import Json, print_json, say
+from ltocf.cli.output import Json, print_json, print_table, say
 from ltocf.cli.refit import deployed_line, deployed_path, fit_to_everything
 from ltocf.errors import CheckpointError, ConfigError
 from ltocf.progress import show_progress
@@ -16,6 +16,7 @@ from ltocf.progress import show_progress
 if TYPE_CHECKING:
     from ltocf.config import RunConfig
     from ltocf.data.dataset import Dataset
+    from ltocf.runs.automatic import Choice
 
 WHAT_TO_DO = (
     "say what to learn from: a log of your own (ltocf train LOG.csv), a data set that 'ltocf "
@@ -75,6 +76,7 @@ def train(
         raise ConfigError(f"one data set at a time, got: {', '.join(words)}")
     overrides |= {"dataset": words[0]} if words else {}
     overrides |= {"model": model} if model else {}
+    choice: Choice | None = None
     if resume:
         if output is None or overrides or config:
             raise ConfigError("--resume takes the run's own settings: ltocf train --resume -o RUN")
@@ -89,25 +91,34 @@ def train(
     from ltocf.runs.pipeline import start_run, train_run
     from ltocf.runs.records import metric_text
     from ltocf.runs.run import Run
+    from ltocf.runs.yardsticks import compare, verdict
 
     if resume:
         run = Run.open(output)
     else:
-        settings, dataset = _with_data(settings, output, budget)
+        settings, dataset, choice = _with_data(settings, output, budget)
         run = start_run(settings, output, dataset=dataset, overwrite=overwrite)
+        if choice is not None:
+            run.save_comparison(choice.as_json())
     try:
         with show_progress() as progress:
             metrics = train_run(run, progress)
     except KeyboardInterrupt:
         say(f"\nstopped; finished epochs are kept. Continue with: ltocf train --resume -o {output}")
         raise typer.Exit(130) from None
+    others = compare(run)
     where = deployed_path(output)
     deployed = fit_to_everything(run, where, overwrite=overwrite) if deploy else None
     if as_json:
-        also = {} if deployed is None else {"deployed": str(where)}
-        print_json({"run": str(output), "metrics": metrics} | also)
+        also: dict[str, Any] = {} if deployed is None else {"deployed": str(where)}
+        also |= {"tried": choice.as_json()} if choice else {}
+        print_json({"run": str(output), "metrics": metrics, "others": others} | also)
         return
+    if choice is not None:
+        print_table("what was tried, on validation", *choice.table())
     print(f"test  {metric_text(metrics)}" if metrics else NOTHING_TO_TEST)
+    if others:
+        print(verdict(metrics, others))
     curves = output / "curves.png"
     print(f"saved in {output}" + (f" (curves in {curves})" if curves.exists() else ""))
     if deployed is not None:
@@ -134,7 +145,9 @@ def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
         refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=CheckpointError)
 
 
-def _with_data(settings: RunConfig, output: Path, budget: float) -> tuple[RunConfig, Dataset]:
+def _with_data(
+    settings: RunConfig, output: Path, budget: float
+) -> tuple[RunConfig, Dataset, Choice | None]:
     """The data set, and the settings with the model that `auto` chose."""
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.data.sources.raw_log import dataset_beside, is_raw_log
@@ -148,16 +161,16 @@ def _with_data(settings: RunConfig, output: Path, budget: float) -> tuple[RunCon
     dataset = load_dataset(settings.dataset)
     if dataset.split.dropped:
         say(dropped_line(dataset.split.dropped))
-    if settings.model_name == "auto":
-        settings = _choose(settings, dataset, budget)
-    return settings, dataset
+    choice = _choose(settings, dataset, budget) if settings.model_name == "auto" else None
+    return choice.config if choice else settings, dataset, choice
 
 
-def _choose(settings: RunConfig, dataset: Dataset, budget: float) -> RunConfig:
+def _choose(settings: RunConfig, dataset: Dataset, budget: float) -> Choice:
     from ltocf.runs.automatic import settle
 
     try:
-        return settle(settings, dataset.split, budget, say)
+        with show_progress() as progress:
+            return settle(settings, dataset.split, budget, progress)
     except KeyboardInterrupt:
         say(
             "\nstopped before a model was chosen, and nothing was kept. Start again with the same "

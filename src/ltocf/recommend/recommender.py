@@ -16,17 +16,21 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, show_progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.recommend.answers import Answers, Fitted
+from ltocf.runs.automatic import settle
 from ltocf.runs.fitting import cut_for, fit
 from ltocf.runs.pipeline import TEST_KS, starting_point
 from ltocf.runs.run import Run, load_run
 from ltocf.runs.settings import given_settings, make_config
+
+BUDGET = 300.0  # seconds, of auto
 
 
 class Recommender(Answers):
     """A model, the data it learned from, and the caller's ids for both.
 
     `Recommender("ltocf", epochs=40).fit(log)`, or `Recommender.load(run)`. Settings are those of
-    `ltocf train`: `dim=32`, `learning_rate=0.01`, `end_time=5` and so on.
+    `ltocf train`: `dim=32`, `learning_rate=0.01`, `end_time=5` and so on. With the model "auto",
+    `budget=600` is how many seconds the comparison and the final fit may take.
     """
 
     def __init__(self, model: str = "ltocf", *, seed: int = 0, **settings: Any) -> None:
@@ -34,6 +38,7 @@ class Recommender(Answers):
 
     def _set(self, params: dict[str, Any]) -> None:
         given = {key: value for key, value in params.items() if value is not None}
+        self.budget = float(given.pop("budget", BUDGET))
         self.config = make_config({}, given)
         self._params = params
         self._fitted: Fitted | None = None
@@ -57,7 +62,7 @@ class Recommender(Answers):
     def wrap(cls, model: Model, dataset: Dataset, config: RunConfig) -> Recommender:
         """Around a model that was trained on `dataset.split.train` with these settings."""
         recommender = cls.__new__(cls)
-        recommender.config = config
+        recommender.config, recommender.budget = config, BUDGET
         recommender._params = given_settings(config)
         recommender._fitted = Fitted(model, dataset, model.scorer())
         return recommender
@@ -84,6 +89,8 @@ class Recommender(Answers):
         """
         columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
         dataset = as_dataset(log, items=items, **columns, threshold=threshold)
+        if self.config.model_name == "auto":
+            self.config = settle(self.config, dataset.split, self.budget, progress).config
         dataset = cut_for(self.config, dataset)
         start = starting_point(self.config, dataset)
         with _shown(progress) as shown:

@@ -1,144 +1,161 @@
-"""`--model auto`: fit the fast strong candidates, compare them on validation, keep the best."""
+"""`--model auto`: try strong candidates on validation, blend the best, keep what wins."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from ltocf.config import RunConfig
 from ltocf.data.interactions import Interactions
-from ltocf.data.splits import Split, hold_out_validation
-from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models import build_model
+from ltocf.data.splits import Split
+from ltocf.errors import DataError
 from ltocf.models.blend import BlendScorer
-from ltocf.models.scorer import Scorer
+from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
+from ltocf.runs.candidates import CANDIDATES, Trial, estimated_seconds, fits, try_candidate
+from ltocf.runs.mixing import fit_mix
+from ltocf.runs.validation import with_validation
 
-Options = dict[str, Any]
-SELECT_BY = "recall@20"
 MOST_USERS = 4000  # of validation, drawn at random: enough to tell the candidates apart
-# From the cheapest to the dearest, so that a small budget still compares different kinds.
-CANDIDATES: tuple[tuple[str, Options], ...] = (
-    ("rp3beta", {}),
-    ("turbocf", {}),
-    ("gfcf", {}),
-    ("sparse_ease", {}),
-    ("chebycf", {}),
-    ("bspm", {}),
-)
-RECENCIES = (0.35, 0.7)  # tried of each candidate where times are known
-BLEND_WEIGHTS = ((1.0, 0.5), (1.0, 1.0), (0.5, 1.0))
 
 
-class Trial(NamedTuple):
-    name: str
-    options: Options
-    scorer: Scorer
-    metric: float
+@dataclass(frozen=True)
+class Row:
+    """A line of the report: what was tried, how long it took, how good it was, and what became of
+    it."""
+
+    tried: str
+    seconds: float
+    recall: float | None
+    ndcg: float | None
+    note: str = ""
 
 
-def choose_model(
-    split: Split,
-    budget_seconds: float,
-    report: Callable[[str], None] = lambda line: None,
-    *,
-    seed: int = 0,
-) -> tuple[str, Options]:
-    """The name and the settings of the candidate with the best Recall@20 on validation.
+@dataclass(frozen=True)
+class Choice:
+    """What won, as settings to be fitted on all of train, and the report of all that was tried."""
 
-    Where times are known, validation is each user's latest tenth; where not, the split's validation
-    set if it has one, or else a random tenth. With times each candidate is also tried with some
-    recencies. The first two always run; no other is started once the budget is spent. The two best
-    are also tried as a blend.
-    """
-    start = time.perf_counter()
-    split = with_validation(split, seed)
-    graph, valid = BipartiteGraph(split.train), sample_users(split.valid, seed)
-    trials: list[Trial] = []
-    for name, options in CANDIDATES:
-        elapsed = time.perf_counter() - start
-        if elapsed > budget_seconds and len(trials) >= 2:
-            report(f"{name}: not tried, {elapsed:.0f} of {budget_seconds:.0f} seconds are spent")
-            continue
-        best = max(_fitted(graph, name, options, seed, split, valid), key=lambda t: t.metric)
-        trials.append(best)
-        seconds = time.perf_counter() - start - elapsed
-        report(
-            f"{_label(best)}: {SELECT_BY} {best.metric:.4f} on validation, {seconds:.1f} seconds"
-        )
-    trials += _blends(sorted(trials, key=lambda trial: -trial.metric)[:2], split, valid, report)
-    best = max(trials, key=lambda trial: trial.metric)
-    report(f"chosen: {_label(best)}, with the best {SELECT_BY} on validation, {best.metric:.4f}")
-    return best.name, best.options
+    config: RunConfig
+    rows: list[Row]
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Columns and cells, to be printed."""
+        cells = [
+            [
+                row.tried,
+                f"{row.seconds:.1f}",
+                "" if row.recall is None else f"{row.recall:.4f}",
+                "" if row.ndcg is None else f"{row.ndcg:.4f}",
+                row.note,
+            ]
+            for row in self.rows
+        ]
+        return ["tried", "seconds", "Recall@20", "NDCG@20", ""], cells
+
+    def as_json(self) -> list[dict[str, object]]:
+        return [asdict(row) for row in self.rows]
 
 
 def settle(
-    config: RunConfig, split: Split, budget_seconds: float, report: Callable[[str], None]
-) -> RunConfig:
-    """`config` with the chosen model in place of "auto", to be fitted on all of train."""
-    name, options = choose_model(split, budget_seconds, report, seed=config.seed)
-    train = config.train.model_copy(update={"protocol": "fixed"})
-    return config.model_copy(update={"model": {"name": name} | options, "train": train})
+    config: RunConfig, split: Split, budget_seconds: float, progress: Progress = silent
+) -> Choice:
+    """`config` with the best model found in place of "auto".
+
+    Validation pairs are cut as the test pairs were. A candidate whose trial and final fit would not
+    end within the budget, by a measurement on a part of the users, is passed over; the cheapest is
+    always tried. Half of the validation users fit the weights of a blend of up to three, and the
+    other half judge it.
+    """
+    started = time.perf_counter()
+    cut = with_validation(split, config.train, config.seed, fewest=1)
+    if not len(cut.valid):
+        raise DataError("too few interactions to compare models on; name one with --model")
+    valid = sample_users(cut.valid, config.seed)
+    trials, rows, recency = list[Trial](), list[Row](), 0.0
+    for done, name in enumerate(CANDIDATES):
+        why = _passed_over(name, cut, config, trials, budget_seconds, started)
+        if why:
+            rows.append(Row(name, 0.0, None, None, why))
+        else:
+            trial = try_candidate(name, cut, valid, config, recency)
+            trials.append(trial)
+            rows.append(Row(trial.label, trial.seconds, trial.recall, trial.ndcg))
+            recency = max(trials, key=lambda t: t.recall).options.get("recency", 0.0)
+        recall = rows[-1].recall
+        told = rows[-1].note if recall is None else f"Recall@20 {recall:.4f}"
+        progress("comparing", done + 1, len(CANDIDATES), f"{rows[-1].tried}: {told}")
+    return _decide(config, cut, valid, trials, rows)
 
 
-def _fitted(
-    graph: BipartiteGraph,
+def _passed_over(
     name: str,
-    options: Options,
-    seed: int,
     split: Split,
-    valid: Interactions,
-) -> Iterator[Trial]:
-    """The candidate, solved once and tried with each recency that it can have."""
-    model = build_model(graph, name, options)
-    model.initialise_(seed)
-    scorer = model.scorer()
-    yield _try(name, options, scorer, split, valid)
-    if split.train.timestamps is not None and "recency" in model.Config.model_fields:
-        for recency in RECENCIES:
-            if (recent := scorer.with_recency(recency)) is not None:
-                yield _try(name, options | {"recency": recency}, recent, split, valid)
+    config: RunConfig,
+    trials: list[Trial],
+    budget: float,
+    started: float,
+) -> str:
+    """Why a candidate is not tried, or nothing."""
+    if not fits(name, split):
+        return "not tried: its matrix would be too large"
+    if not trials:
+        return ""
+    left = budget - (time.perf_counter() - started)
+    final = sum(sorted(trial.seconds for trial in trials)[-2:])  # a blend's other parts, again
+    cost = 2 * estimated_seconds(name, split, config) if left > 0 else 0.0
+    if left <= 0 or cost + final > left:
+        return f"not tried: about {cost + final:.0f} seconds, {max(left, 0):.0f} are left"
+    return ""
 
 
-def _label(trial: Trial) -> str:
-    recency = trial.options.get("recency")
-    return f"{trial.name} with recency {recency}" if recency else trial.name
+def _decide(
+    config: RunConfig, split: Split, valid: Interactions, trials: list[Trial], rows: list[Row]
+) -> Choice:
+    best = max(trials, key=lambda trial: trial.recall)
+    first, second = halves(valid, config.seed)
+    if len(trials) > 1 and len(first) and len(second):
+        started = time.perf_counter()
+        mix = fit_mix([trial.scorer for trial in trials], first, split.train)
+        parts = [trials[part] for part in mix.parts]
+        blend = BlendScorer([part.scorer for part in parts], mix.weights)
+        judged = evaluate(blend, second, split.train)
+        alone = evaluate(best.scorer, second, split.train)["recall@20"]
+        label = " + ".join(
+            f"{weight:.3g} {part.label}" for part, weight in zip(parts, mix.weights, strict=True)
+        )
+        seconds = time.perf_counter() - started
+        if len(parts) > 1 and judged["recall@20"] > alone:
+            gain = 100 * (judged["recall@20"] / max(alone, 1e-9) - 1)
+            note = f"chosen: {gain:.1f} % above {best.name} on users that did not fit the weights"
+            rows.append(Row(label, seconds, judged["recall@20"], judged["ndcg@20"], note))
+            options = [
+                {"model": part.name, "weight": weight, "options": part.options}
+                for part, weight in zip(parts, mix.weights, strict=True)
+            ]
+            model = {"name": "blend", "parts": options}
+            return Choice(_final(config, model, parts), rows)
+        if len(parts) > 1:
+            note = f"no better than {best.name} on users that did not fit the weights"
+            rows.append(Row(label, seconds, judged["recall@20"], judged["ndcg@20"], note))
+    rows = [
+        Row(**(asdict(row) | {"note": "chosen: the best on validation"}))
+        if row.tried == best.label
+        else row
+        for row in rows
+    ]
+    return Choice(_final(config, {"name": best.name} | best.options, [best]), rows)
 
 
-def _try(name: str, options: Options, scorer: Scorer, split: Split, valid: Interactions) -> Trial:
-    return Trial(name, options, scorer, evaluate(scorer, valid, split.train)[SELECT_BY])
-
-
-def _blends(
-    best: list[Trial], split: Split, valid: Interactions, report: Callable[[str], None]
-) -> list[Trial]:
-    trials = []
-    for weights in BLEND_WEIGHTS:
-        parts = [
-            {"model": trial.name, "weight": weight, "options": trial.options}
-            for trial, weight in zip(best, weights, strict=True)
-        ]
-        scorer = BlendScorer([trial.scorer for trial in best], weights)
-        trials.append(_try("blend", {"parts": parts}, scorer, split, valid))
-        mixed = " + ".join(f"{w} {_label(t)}" for t, w in zip(best, weights, strict=True))
-        report(f"blend of {mixed}: {SELECT_BY} {trials[-1].metric:.4f} on validation")
-    return trials
-
-
-def with_validation(split: Split, seed: int) -> Split:
-    """A split to choose by. Where times are known, a validation set that is there gives way: it may
-    be random, and a random one cannot tell what recency is good for."""
-    whole = split.seen
-    latest = whole.timestamps is not None
-    if len(split.valid) and not latest:
-        return split
-    nothing = split.valid.select(np.zeros(len(split.valid), dtype=bool))
-    merged = replace(split, train=whole, valid=nothing)
-    return hold_out_validation(merged, seed=seed, latest=latest)
+def _final(config: RunConfig, model: Mapping[str, object], parts: list[Trial]) -> RunConfig:
+    changes: dict[str, object] = {"protocol": "fixed"}
+    chosen = [part.epochs for part in parts if part.epochs is not None]
+    if chosen:
+        changes["epochs"] = chosen[0]
+    train = config.train.model_copy(update=changes)
+    return config.model_copy(update={"model": dict(model), "train": train})
 
 
 def sample_users(valid: Interactions, seed: int) -> Interactions:
@@ -147,3 +164,10 @@ def sample_users(valid: Interactions, seed: int) -> Interactions:
         return valid
     drawn = np.random.default_rng(seed).choice(users, MOST_USERS, replace=False)
     return valid.select(np.isin(valid.users, drawn))
+
+
+def halves(valid: Interactions, seed: int) -> tuple[Interactions, Interactions]:
+    """The pairs of one half of the users at random, and those of the other."""
+    users = np.random.default_rng(seed).permutation(np.flatnonzero(valid.user_degrees))
+    chosen = np.isin(valid.users, users[: len(users) // 2])
+    return valid.select(chosen), valid.select(~chosen)

@@ -7,6 +7,7 @@ state.safetensors   while unfinished: what the next epoch depends on
 history.jsonl       a line an epoch
 metrics.json        the test metrics, looked at once, when training has ended
 curves.png          loss, metrics and times over the epochs
+auto.json           of a run that auto chose: what was tried, how long it took, how good it was
 digests.json        the digest of each file, by which damage is noticed
 events.db           if it is served: what happened since training
 versions/           if it was updated: whole runs; current.json names the one in use
@@ -38,6 +39,7 @@ from ltocf.runs.versions import MARKER, current_path, refuse_foreign
 WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
 HISTORY, METRICS = "history.jsonl", "metrics.json"
 EVENTS = "events.db"  # what happened since training, if it is served
+COMPARISON = "auto.json"
 COUNTERS = ("epoch", "best_epoch", "best_metric", "stale")
 ATTEMPTS = 5  # to read a run that others replace meanwhile
 
@@ -168,6 +170,11 @@ class Run:
             return [EpochRecord(**json.loads(line)) for line in lines]
         except (ValueError, TypeError, RecursionError):
             raise self._files.damaged(HISTORY, "is not a history of ours") from None
+
+    def save_comparison(self, tried: list[dict[str, object]]) -> None:
+        """Keep what `auto` tried before it chose this model."""
+        with self.writing():
+            self._files.put_text(COMPARISON, json.dumps(tried, indent=2) + "\n")
 
     def finish(self, model: Model, metrics: Metrics) -> None:
         """Keep the weights and the test metrics; what resuming needed is no longer of use."""

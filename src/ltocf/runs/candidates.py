@@ -1,0 +1,132 @@
+"""What `auto` tries: models with settings that search themselves, and what each will cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from ltocf.config import RunConfig
+from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import Interactions
+from ltocf.data.splits import Split
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import build_model
+from ltocf.models.ltocf import LTOCF
+from ltocf.models.scorer import Scorer
+from ltocf.ranking.metrics import evaluate
+from ltocf.runs.fitting import fit
+
+Options = dict[str, Any]
+# From the cheapest to the dearest, so that a small budget still compares different kinds.
+CANDIDATES = (
+    "rp3beta", "turbocf", "gfcf", "ease", "sparse_ease", "chebycf", "bspm", "ltocf",
+)  # fmt: skip
+RECENCIES = (0.2, 0.4, 0.7, 1.0)  # tried of each closed form where times are known
+EASE_L2 = (50.0, 200.0, 500.0, 1500.0)
+LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
+SMALL = 100_000  # pairs: whatever is tried on so few takes seconds
+PART = 1 / 16  # of the users, to measure a cost by
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate at its best settings, fitted to train and tried on validation."""
+
+    name: str
+    options: Options
+    scorer: Scorer
+    recall: float
+    ndcg: float
+    seconds: float
+    epochs: int | None = None  # that validation chose, of a model that is trained
+
+    @property
+    def label(self) -> str:
+        shown = {"recency", "l2", "end_time"} & self.options.keys()
+        settings = " ".join(f"{key}={self.options[key]:.4g}" for key in sorted(shown))
+        return f"{self.name} {settings}".strip()
+
+
+def try_candidate(
+    name: str, split: Split, valid: Interactions, config: RunConfig, recency: float
+) -> Trial:
+    """The candidate at the settings that validation likes best. A closed form is tried with each
+    recency; LT-OCF, which has to be trained for it, with the one that closed forms like best."""
+    if name == "ltocf":
+        return _trained(split, valid, config, recency)
+    started = time.perf_counter()
+    found: list[tuple[float, float, Options, Scorer]] = []
+    for options, scorer in _closed_forms(name, split, config.seed):
+        metrics = evaluate(scorer, valid, split.train)
+        found.append((metrics["recall@20"], metrics["ndcg@20"], options, scorer))
+    recall, ndcg, options, scorer = max(found, key=lambda tried: tried[0])
+    return Trial(name, options, scorer, recall, ndcg, time.perf_counter() - started)
+
+
+def _closed_forms(name: str, split: Split, seed: int) -> Iterator[tuple[Options, Scorer]]:
+    graph = BipartiteGraph(split.train)
+    timed = split.train.timestamps is not None
+    for own in [{"l2": l2} for l2 in EASE_L2] if name == "ease" else [Options()]:
+        model = build_model(graph, name, own)
+        model.initialise_(seed)
+        scorer = model.scorer()
+        yield own, scorer
+        if timed and "recency" in model.Config.model_fields:
+            for recency in RECENCIES:
+                if (recent := scorer.with_recency(recency)) is not None:
+                    yield own | {"recency": recency}, recent
+
+
+def _trained(split: Split, valid: Interactions, config: RunConfig, recency: float) -> Trial:
+    started = time.perf_counter()
+    options: Options = {"recency": recency} if recency else {}
+    train = config.train.model_copy(update={"protocol": "validation", "refit": False})
+    settings = config.model_copy(update={"model": {"name": "ltocf"} | options, "train": train})
+    cut = replace(split, valid=valid)
+    fitted = fit(Dataset("auto", cut), settings)
+    assert isinstance(fitted.model, LTOCF)
+    scorer = fitted.model.scorer()
+    metrics = evaluate(scorer, valid, split.train)
+    _, *inner, end = fitted.model.times().tolist()
+    options |= {"end_time": end, "times": inner, "learn_times": False}
+    best = max(fitted.records, key=lambda record: record.metrics["recall@20"])
+    seconds = time.perf_counter() - started
+    return Trial(
+        "ltocf", options, scorer, metrics["recall@20"], metrics["ndcg@20"], seconds, best.epoch
+    )
+
+
+def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
+    """What `try_candidate` will take here, measured on a part of the users."""
+    train = split.train
+    if len(train) < SMALL:
+        return 0.0
+    if name == "ease":
+        started, side = time.perf_counter(), 1000
+        torch.cholesky_inverse(torch.linalg.cholesky(torch.eye(side) * 2))
+        each = (time.perf_counter() - started) * (min(train.n_users, train.n_items) / side) ** 3
+        return each * len(EASE_L2)
+    active = np.flatnonzero(train.user_degrees)
+    drawn = np.random.default_rng(0).choice(active, max(int(len(active) * PART), 1), replace=False)
+    part = train.select(np.isin(train.users, drawn))
+    started = time.perf_counter()
+    if name == "ltocf":
+        once = config.train.model_copy(update={"epochs": 1, "protocol": "fixed"})
+        model = {"name": "ltocf", "learn_times": False}
+        settings = config.model_copy(update={"model": model, "train": once})
+        fit(Dataset("auto", replace(split, train=part, valid=split.valid)), settings)
+        epochs = config.train.epochs_for(len(train) / max(train.n_users, 1)) + 6  # for the times
+    else:
+        build_model(BipartiteGraph(part), name, {}).initialise_(config.seed)
+        epochs = 1
+    return (time.perf_counter() - started) * epochs * len(train) / max(len(part), 1)
+
+
+def fits(name: str, split: Split) -> bool:
+    smaller = min(split.train.n_users, split.train.n_items)
+    return name != "ease" or smaller <= LARGEST_EASE
