@@ -52,13 +52,12 @@ def test_prepare_then_train_keeps_string_ids(ltocf, tmp_path):
 
 
 def test_auto_keeps_the_best_on_validation_and_says_why(ltocf, hamlet, tmp_path, monkeypatch):
-    candidates = (("popularity", {}), ("rp3beta", {}))
-    monkeypatch.setattr("ltocf.runs.automatic.CANDIDATES", candidates)
-    monkeypatch.setattr("ltocf.runs.automatic.BLEND_WEIGHTS", ())
+    monkeypatch.setattr("ltocf.runs.automatic.CANDIDATES", ("rp3beta",))
     hamlet.save(tmp_path / "data")
-    code, _, err = ltocf("train", tmp_path / "data", "--model", "auto", "-o", tmp_path / "run")
-    assert code == 0
-    assert "chosen: rp3beta, with the best recall@20 on validation" in err
+    code, out, err = ltocf("train", tmp_path / "data", "--model", "auto", "-o", tmp_path / "run")
+    assert code == 0, err
+    assert "chosen: the best on validation" in out
+    assert "on the same split, Recall@20 of what takes seconds: popularity 0." in out
     assert 'name = "rp3beta"' in (tmp_path / "run" / "config.toml").read_text()
 
 

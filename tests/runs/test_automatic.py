@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,10 @@ from ltocf.data.interactions import Interactions, Rows
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.scorer import Scorer
+from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates
 from ltocf.runs.automatic import settle
+from ltocf.runs.comparison import verdict
 from ltocf.runs.mixing import fit_mix
 
 AUTO = RunConfig(model={"name": "auto"})
@@ -98,3 +101,28 @@ def test_a_mix_takes_the_parts_that_know_different_things() -> None:
 
 def _nothing(pairs: Interactions) -> Interactions:
     return pairs.select(np.zeros(len(pairs), dtype=bool))
+
+
+def test_python_and_shell_take_auto(hamlet, ltocf, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(automatic, "CANDIDATES", ("rp3beta", "gfcf"))
+    assert Recommender("auto", budget=60).fit(hamlet).config.model_name in (
+        "rp3beta",
+        "gfcf",
+        "blend",
+    )
+    hamlet.save(tmp_path / "data")
+    run = tmp_path / "run"
+    code, out, err = ltocf("train", tmp_path / "data", "--model", "auto", "-o", run, "--json")
+    assert code == 0, err
+    tried = json.loads(out)["tried"]
+    assert [row["tried"].split()[0] for row in tried[:2]] == ["rp3beta", "gfcf"]
+    assert json.loads((run / "auto.json").read_text()) == tried
+
+
+def test_a_run_is_compared_with_what_takes_seconds() -> None:
+    ours = {"recall@20": 0.2}
+    others = {"popularity": {"recall@20": 0.1}, "ease": {"recall@20": 0.19}}
+    line = "on the same split, Recall@20 of what takes seconds: popularity 0.1000, ease 0.1900"
+    assert verdict(ours, others) == line
+    better = others | {"ease": {"recall@20": 0.21}}
+    assert verdict(ours, better).endswith("--model auto would probably do better than this run")

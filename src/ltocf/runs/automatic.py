@@ -104,7 +104,8 @@ def _passed_over(
     if not trials:
         return ""
     left = budget - (time.perf_counter() - started)
-    final = sum(sorted(trial.seconds for trial in trials)[-2:])  # a blend's other parts, again
+    others = sorted(trials, key=lambda trial: -trial.recall)[:2]  # parts of a blend with it
+    final = sum(trial.final_seconds for trial in others)
     cost = 2 * estimated_seconds(name, split, config) if left > 0 else 0.0
     if left <= 0 or cost + final > left:
         return f"not tried: about {cost + final:.0f} seconds, {max(left, 0):.0f} are left"

@@ -46,6 +46,11 @@ class Trial:
     epochs: int | None = None  # that validation chose, of a model that is trained
 
     @property
+    def final_seconds(self) -> float:
+        """What a fit with the settings found will take, searched for no more."""
+        return self.seconds / (len(EASE_L2) if self.name == "ease" else 1)
+
+    @property
     def label(self) -> str:
         shown = {"recency", "l2", "end_time"} & self.options.keys()
         settings = " ".join(f"{key}={self.options[key]:.4g}" for key in sorted(shown))
