@@ -25,7 +25,7 @@ class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     negatives: int | None = Field(default=None, ge=1)
     # Keep the one that the model scores highest, take the mean over all, or share one draw.
     sampling: Literal["hardest", "uniform", "shared"] = "hardest"
-    l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
+    l2: float = Field(default=2e-3, ge=0)  # on the rows of the batch in the initial embeddings
 
     def negatives_for(self, density: float) -> int:
         """The denser the data, the likelier a hard negative is an item that its user would like."""
