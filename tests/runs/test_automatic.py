@@ -20,8 +20,8 @@ from ltocf.models.scorer import Scorer
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates
 from ltocf.runs.automatic import settle
-from ltocf.runs.comparison import verdict
 from ltocf.runs.mixing import fit_mix
+from ltocf.runs.yardsticks import verdict
 
 AUTO = RunConfig(model={"name": "auto"})
 

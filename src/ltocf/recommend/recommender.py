@@ -90,7 +90,8 @@ class Recommender(Answers):
         columns = {"user": user, "item": item, "time": time, "rating": rating, "weight": weight}
         dataset = as_dataset(log, items=items, **columns, threshold=threshold)
         if self.config.model_name == "auto":
-            self.config = settle(self.config, dataset.split, self.budget, progress).config
+            with _shown(progress) as shown:
+                self.config = settle(self.config, dataset.split, self.budget, shown).config
         dataset = cut_for(self.config, dataset)
         start = starting_point(self.config, dataset)
         with _shown(progress) as shown:
