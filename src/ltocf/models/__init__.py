@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -42,22 +42,34 @@ CLASSES = {
 }
 
 
-class Models(Mapping[str, "type[Model]"]):
-    """The model classes by name."""
+class Models(MutableMapping[str, "type[Model]"]):
+    """The model classes by name: ours by their files, and those that somebody adds."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, type[Model] | None] = dict.fromkeys(CLASSES)
 
     def __getitem__(self, name: str) -> type[Model]:
-        class_name = CLASSES[name]
-        kind: type[Model] = getattr(import_module(f"ltocf.models.{name}"), class_name)
+        kind = self._loaded[name]
+        if kind is None:
+            kind = self._loaded[name] = getattr(
+                import_module(f"ltocf.models.{name}"), CLASSES[name]
+            )
         return kind
 
+    def __setitem__(self, name: str, kind: type[Model]) -> None:
+        self._loaded[name] = kind
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
     def __contains__(self, name: object) -> bool:
-        return name in CLASSES
+        return name in self._loaded
 
     def __iter__(self) -> Iterator[str]:
-        return iter(CLASSES)
+        return iter(self._loaded)
 
     def __len__(self) -> int:
-        return len(CLASSES)
+        return len(self._loaded)
 
 
 MODELS = Models()
