@@ -89,7 +89,7 @@ def time_the_authors_path(config: RunConfig, steps: int = 5) -> dict[str, Any]:
     torchdiffeq over torch.sparse, embeddings and times in one backward pass."""
     pairs = load_dataset(config.dataset).split.seen
     graph = BipartiteGraph(pairs)
-    model = LTOCF(graph, LTOCF.Config())
+    model = LTOCF(graph, LTOCF.Config(learn_times="training"))
     model.initialise_(0)
     A, n_users = coo_matrix(graph), graph.n_users
     E = nn.Parameter(model.weight.detach())

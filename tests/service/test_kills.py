@@ -62,6 +62,7 @@ def write_until_killed(server, name, items, acknowledged):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("LTOCF_KILLS" not in os.environ, reason="'make kills' runs it")
 def test_kills_under_load_lose_nothing_that_was_acknowledged(fitted, tmp_path):
     fitted("ease").save(tmp_path / "run")
     items = fitted("ease").dataset.split.train.item_ids.ids.to_list()
@@ -92,6 +93,7 @@ def test_kills_under_load_lose_nothing_that_was_acknowledged(fitted, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("LTOCF_KILLS" not in os.environ, reason="'make kills' runs it")
 def test_several_workers_share_the_events(fitted, tmp_path):
     """Each request may go to another process, and the next list still knows the last event."""
     fitted("ease").save(tmp_path / "run")

@@ -20,7 +20,7 @@ from ltocf.ode.times import TimePoints
 from ltocf.progress import Progress, silent
 from ltocf.threads import threads_for
 
-EPOCHS = 3
+EPOCHS = 2  # more, and on dense data the times overshoot as the embeddings begin to overfit
 EVERY = 2  # steps of the embeddings to one of the times
 TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1
 NEGATIVES = 64  # uniform: against the hardest, a response that makes all items alike would win
