@@ -18,6 +18,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from ltocf.errors import ConfigError, RunError
 
@@ -29,11 +30,19 @@ def processes() -> Iterator[None]:
         yield
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    _together(lambda: dist.init_process_group(backend))
+    _together(lambda: _meet(backend))
     try:
         yield
     finally:
         dist.destroy_process_group()
+
+
+def _meet(backend: str) -> None:
+    store, own_rank, world_size = next(iter(rendezvous("env://")))
+    # torchrun keeps the store when it starts processes again: without a prefix of their own they
+    # would find the addresses of the dead.
+    life = dist.PrefixStore(f"life {_restarts()}", store)  # type: ignore[attr-defined]
+    dist.init_process_group(backend, store=life, rank=own_rank, world_size=world_size)
 
 
 def count() -> int:
@@ -51,7 +60,11 @@ def is_first() -> bool:
 
 def restarted() -> bool:
     """Whether torchrun has started these processes again because one of them had died."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return _restarts() > 0
+
+
+def _restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 def device(kind: str) -> str:
@@ -80,10 +93,30 @@ def check_columns(dim: int) -> None:
         )
 
 
+_split = False  # whether tables hold one process's columns, so that sums over columns are parts
+
+
+@contextmanager
+def columns_split() -> Iterator[None]:
+    """Within the block, tables hold this process's columns; elsewhere all of them."""
+    global _split
+    _split = count() > 1
+    try:
+        yield
+    finally:
+        _split = False
+
+
+def same_at_all_(tensor: Tensor) -> None:
+    """Give every process the first one's, in place."""
+    if count() > 1:
+        _together(partial(dist.broadcast, tensor, 0))
+
+
 def total(part: Tensor) -> Tensor:
     """The sum over processes, for what all go on to compute alike from it: its gradient, which all
     have whole, is that of every part."""
-    if count() == 1:
+    if not _split:
         return part
     summed: Tensor = _Total.apply(part, False)  # type: ignore[no-untyped-call]
     return summed
@@ -92,7 +125,7 @@ def total(part: Tensor) -> Tensor:
 def total_for_columns(part: Tensor) -> Tensor:
     """The sum over processes, for what each uses with its own columns: every process has a part of
     the gradient too, and those are summed."""
-    if count() == 1:
+    if not _split:
         return part
     summed: Tensor = _Total.apply(part, True)  # type: ignore[no-untyped-call]
     return summed
@@ -100,7 +133,7 @@ def total_for_columns(part: Tensor) -> Tensor:
 
 def used_by_columns(whole: Tensor) -> Tensor:
     """What all have alike, used by each with its own columns: the gradients are summed."""
-    if count() == 1:
+    if not _split:
         return whole
     used: Tensor = _Used.apply(whole)  # type: ignore[no-untyped-call]
     return used
@@ -110,16 +143,30 @@ def joined_columns(table: Tensor, dim: int) -> Tensor:
     """The whole table, at every process, from each one's columns. (n, dim)"""
     if count() == 1:
         return table
-    # Shares differ by at most one column; what is gathered must not.
-    widest = -(-dim // count())
-    sent = table.new_zeros(len(table), widest)
-    sent[:, : table.shape[1]] = table
     out = table.new_empty(len(table), dim)
     for source in range(count()):
         columns = own_share(dim, source)
-        received = sent if source == rank() else torch.empty_like(sent)
-        _together(partial(dist.broadcast, received, source))
-        out[:, columns] = received[:, : columns.stop - columns.start]
+        part = table.contiguous()
+        if source != rank():
+            part = table.new_empty(len(table), columns.stop - columns.start)
+        _together(partial(dist.broadcast, part, source))
+        out[:, columns] = part
+    return out
+
+
+def columns_at_first(table: Tensor, dim: int) -> Tensor:
+    """The whole table at the first process, one share after the other; elsewhere its own part."""
+    if count() == 1 or not is_first():
+        if count() > 1:
+            _together(partial(dist.send, table.contiguous(), 0))
+        return table
+    out = table.new_empty(len(table), dim)
+    out[:, own_share(dim)] = table
+    for source in range(1, count()):
+        columns = own_share(dim, source)
+        received = table.new_empty(len(table), columns.stop - columns.start)
+        _together(partial(dist.recv, received, source))
+        out[:, columns] = received
     return out
 
 
@@ -163,8 +210,8 @@ def _together(collective: Callable[[], Any]) -> None:
     try:
         collective()
     except RuntimeError as error:  # gloo's and nccl's, when a peer is gone
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].rpartition("] ")[2][:120]  # what follows its place
         raise RunError(
-            f"a process of this run has ended ({reason}); finished epochs are kept: "
-            "start it again with --resume"
+            f"a process of this run has ended or cannot be reached ({reason}); finished epochs are "
+            "kept: start it again with --resume"
         ) from None

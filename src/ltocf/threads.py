@@ -84,10 +84,11 @@ def _quota_v1(folder: Path) -> float:
 
 def use_threads(threads: int | None = None) -> int:
     """Let torch, Numba, BLAS and our kernels use this many threads, or as many as there are cores
-    to use; how many that is."""
+    to use, shared among the processes that torchrun started here; how many that is."""
     if threads is not None and threads < 1:
         raise ConfigError(f"threads = {threads}: must be at least 1")
-    threads = threads or usable_cores()
+    neighbours = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    threads = threads or max(1, usable_cores() // neighbours)
     threadpool_limits(threads)
     for library, variables in READ_BY.items():
         if library in sys.modules:

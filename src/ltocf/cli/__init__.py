@@ -63,8 +63,10 @@ COMMANDS = (
     reproduce,
 )
 COMPUTE = (demo, train, evaluate, compare, refit, recommend, similar, update, export, tune)
+SEVERAL = (train, evaluate, recommend)  # processes can share the work
 for command in COMMANDS:
-    app.command()(with_threads(command) if command in COMPUTE else command)
+    several = command in SEVERAL
+    app.command()(with_threads(command, several=several) if command in COMPUTE else command)
 
 
 def _print_version(wanted: bool) -> None:

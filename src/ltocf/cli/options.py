@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import inspect
+import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -107,15 +109,23 @@ Threads = Annotated[
 ]
 
 
-def with_threads(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the option --threads, which holds for all that it computes."""
+def with_threads(command: Callable[..., None], *, several: bool) -> Callable[..., None]:
+    """The command with the option --threads, which holds for all that it computes. `several`
+    processes, started by torchrun, may share its work; the first one speaks for them."""
 
     @wraps(command)
     def run(*arguments: Any, threads: int | None, **options: Any) -> None:
+        from ltocf.distributed import is_first, processes
         from ltocf.threads import use_threads
 
+        if not several and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise ConfigError(f"'{command.__name__}' is for one process; start it without torchrun")
         use_threads(threads)
-        command(*arguments, **options)
+        with processes(), open(os.devnull, "w") as nowhere, ExitStack() as output:
+            if not is_first():
+                output.enter_context(redirect_stdout(nowhere))
+                output.enter_context(redirect_stderr(nowhere))
+            command(*arguments, **options)
 
     own = inspect.signature(command, eval_str=True)
     option = inspect.Parameter(

@@ -68,7 +68,12 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model and test it once; everything goes into a run directory."""
+    from ltocf.distributed import count, restarted
     from ltocf.runs.settings import parse_overrides
+    from ltocf.runs.versions import MARKER
+
+    if deploy and count() > 1:
+        raise ConfigError("--deploy is for one process; run 'ltocf refit' after the training")
 
     words = [word for word in arguments or [] if "=" not in word]
     overrides = parse_overrides(word for word in arguments or [] if "=" in word)
@@ -93,7 +98,7 @@ def train(
     from ltocf.runs.run import Run
     from ltocf.runs.yardsticks import compare, verdict
 
-    if resume:
+    if resume or (restarted() and (output / MARKER).is_file()):  # a process had died: go on
         run = Run.open(output)
     else:
         settings, dataset, choice = _with_data(settings, output, budget)
@@ -138,9 +143,12 @@ def _settings(overrides: dict[str, Any], config: str | None) -> RunConfig:
 
 
 def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
+    from ltocf.distributed import is_first, restarted
     from ltocf.files import refuse_occupied
     from ltocf.runs.versions import MARKER
 
+    if restarted() or not is_first():  # it is these processes' own run that is there
+        return
     for path in [output, *([deployed_path(output)] if deploy else [])]:
         refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=CheckpointError)
 
@@ -152,7 +160,12 @@ def _with_data(
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.data.sources.raw_log import dataset_beside, is_raw_log
     from ltocf.data.sources.text_folder import dropped_line
+    from ltocf.distributed import count
 
+    if count() > 1 and (is_raw_log(settings.dataset) or settings.model_name == "auto"):
+        raise ConfigError(
+            "a raw log and --model auto are for one process; run 'ltocf prepare' and name a model"
+        )
     if is_raw_log(settings.dataset):
         with show_progress() as progress:
             path, lines = dataset_beside(settings.dataset, output.parent, progress)

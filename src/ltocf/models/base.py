@@ -159,6 +159,21 @@ class Model(nn.Module, ABC):
             "response to draw"
         )
 
+    @property
+    def splits_columns(self) -> bool:
+        """Whether several processes can train it, each with its columns of the embeddings."""
+        return False
+
+    def check_columns(self) -> None:
+        """A ConfigError if there are fewer columns than processes."""
+
+    def split_columns_(self) -> None:
+        """Keep this process's columns, to train them beside the other processes."""
+        raise AssertionError(f"{type(self).__name__} trains in one process")
+
+    def join_columns_(self) -> None:
+        """Become whole again, at every process."""
+
     def before_step_(self, progress: float, seed: int) -> None:
         """Take the share of training that is done and a seed for what the loss draws, such as
         dropout; a resumed run is told the same."""

@@ -10,13 +10,19 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field
 from scipy.sparse import csr_array
-from torch import Tensor
+from torch import Tensor, nn
 
 from ltocf.batches.ahead import Batch, Parts
 from ltocf.config import Loss
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Rows
-from ltocf.distributed import total
+from ltocf.distributed import (
+    check_columns,
+    joined_columns,
+    own_share,
+    total,
+    total_for_columns,
+)
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import SingularVectors, singular_vectors
 from ltocf.models.base import Model, ModelConfig
@@ -127,6 +133,19 @@ class EmbeddingModel(Model):
     def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
         super().__init__(graph, config)
         self.weight = vectors_of_nodes(graph.n_nodes, config.dim)
+        self.is_split = False  # into columns, one process's of which are here
+
+    def check_columns(self) -> None:
+        check_columns(self.config.dim)
+
+    def split_columns_(self) -> None:
+        own = self.weight.detach()[:, own_share(self.config.dim)]
+        self.weight, self.is_split = nn.Parameter(own.clone()), True
+
+    def join_columns_(self) -> None:
+        if self.is_split:
+            self.weight = nn.Parameter(joined_columns(self.weight.detach(), self.config.dim))
+            self.is_split = False
 
     def draw_(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -164,14 +183,23 @@ class EmbeddingModel(Model):
 
     def _scored(self) -> Tensor:
         final = self.embeddings()
-        return F.normalize(final) if self.config.normalise else final
+        return self._unit_rows(final) if self.config.normalise else final
+
+    def _unit_rows(self, table: Tensor) -> Tensor:
+        if not self.is_split:
+            return F.normalize(table)
+        squares = total_for_columns(table.square().sum(1, keepdim=True))
+        return table / squares.sqrt().clamp(min=1e-12)
 
     @torch.no_grad()
     def scorer(self) -> DotScorer:
         unit = self.config.normalise is True
-        final = F.normalize(self.embeddings()) if unit else self.embeddings()
+        final = self._unit_rows(self.embeddings()) if unit else self.embeddings()
+        fold = self.fold_in()
+        if self.is_split:  # all rank, each some users: what they need are whole rows
+            final, fold = joined_columns(final, self.config.dim), None
         users, items = self.graph.split(final.detach())
-        return DotScorer(users, items.contiguous(), self.graph, self.fold_in(), unit=unit)
+        return DotScorer(users, items.contiguous(), self.graph, fold, unit=unit)
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
         return self.batch_loss(Parts.of(batch), loss)

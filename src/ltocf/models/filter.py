@@ -10,6 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ltocf.data.histories import HistoryWeights
+from ltocf.distributed import used_by_columns
 from ltocf.filters.chebyshev import chebyshev_filter, divide_by_x
 from ltocf.filters.chebyshev import evaluate as evaluate_series
 from ltocf.graph.bipartite import BipartiteGraph
@@ -60,8 +61,12 @@ class FilterModel(EmbeddingModel):
     def responses(self) -> dict[str, Response]:
         return {type(self).__name__: self.response}
 
+    @property
+    def splits_columns(self) -> bool:
+        return True
+
     def embeddings(self) -> Tensor:
-        coefficients = self.coefficients()
+        coefficients = used_by_columns(self.coefficients())
         if self.recent is None:
             return chebyshev_filter(self.graph, self.weight, coefficients)
         before_last = self._before_last_product(coefficients)

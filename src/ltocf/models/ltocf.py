@@ -120,6 +120,10 @@ class LTOCF(FilterModel):
     def natural_coefficients(self) -> Tensor:
         return fit_response(self.natural_response, self.config.tolerance)
 
+    @property
+    def splits_columns(self) -> bool:
+        return self.config.propagation == "spectral"
+
     def embeddings(self) -> Tensor:
         if self.config.propagation == "spectral":
             return super().embeddings()

@@ -13,5 +13,7 @@ class MF(EmbeddingModel):
     Config = EmbeddingConfig
     trains_on_gpu = True
 
+    splits_columns = True
+
     def embeddings(self) -> Tensor:
         return self.weight

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions, Rows
+from ltocf.distributed import joined_rows, own_share
 from ltocf.errors import DataError
 from ltocf.progress import Progress, silent
 from ltocf.ranking.top_k import length_of_list, ranked_tiles
@@ -25,11 +26,12 @@ def evaluate(
     seen: Interactions,
     ks: Sequence[int] = (20,),
     *,
+    users: Rows | None = None,
     progress: Progress = silent,
 ) -> Metrics:
-    """Means over the users who have test items, of metrics named `recall@20` and so on;
-    `coverage@k` is the share of all items that is in somebody's list."""
-    values, recommended = evaluate_users(scorer, test, seen, ks, progress=progress)
+    """Means over the users who have test items, or the given ones of them, of metrics named
+    `recall@20` and so on; `coverage@k` is the share of all items that is in somebody's list."""
+    values, recommended = evaluate_users(scorer, test, seen, ks, users=users, progress=progress)
     means = {name: float(of_users.mean()) for name, of_users in values.items()}
     return means | {f"coverage@{cut}": float(found.mean()) for cut, found in recommended.items()}
 
@@ -40,13 +42,17 @@ def evaluate_users(
     seen: Interactions,
     ks: Sequence[int] = (20,),
     *,
+    users: Rows | None = None,
     progress: Progress = silent,
 ) -> tuple[PerUser, dict[int, NDArray[np.bool_]]]:
-    """The metrics of each user who has test items, in the order of their rows; and for each list
-    length the items that are in somebody's list."""
-    users = np.flatnonzero(test.user_degrees).astype(np.int32)
+    """The metrics of each user who has test items, or of the given ones of them, in the order of
+    their rows; and for each list length the items that are in somebody's list.
+
+    Several processes share the users; each gets everything."""
+    users = testable_users(test) if users is None else users
     if not len(users):
         raise DataError("nothing to evaluate: no user has test items")
+    everybody, users = users, users[own_share(len(users))]
     k = max(length_of_list(cut, test.n_items) for cut in ks)
     hits = np.zeros((len(users), k), np.bool_)
     recommended = {k: np.zeros(test.n_items, np.bool_) for k in ks}
@@ -65,7 +71,20 @@ def evaluate_users(
             listed = ranked.items[:, :cut]
             found[listed[listed >= 0]] = True
         start = end
-    return list_metrics(hits, test.user_degrees[users], ks), recommended
+    hits = np.concatenate(joined_rows(hits))
+    found_by_all = {
+        cut: np.logical_or.reduce(joined_rows(found)) for cut, found in recommended.items()
+    }
+    return list_metrics(hits, test.user_degrees[everybody], ks), found_by_all
+
+
+def testable_users(test: Interactions, at_most: int | None = None, seed: int = 0) -> Rows:
+    """The users who have test items, ascending; of more than `at_most`, a sample of that size."""
+    users = np.flatnonzero(test.user_degrees).astype(np.int32)
+    if at_most is None or len(users) <= at_most:
+        return users
+    drawn = np.random.default_rng([seed, len(users)]).choice(len(users), at_most, replace=False)
+    return users[np.sort(drawn)]
 
 
 def list_metrics(hits: NDArray[np.bool_], n_test: NDArray[np.int64], ks: Sequence[int]) -> PerUser:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import polars as pl
 
 from ltocf.available import require_memory
 from ltocf.data.interactions import Id
+from ltocf.distributed import count, is_first, joined_rows, rank, wait
 from ltocf.errors import DataError
 from ltocf.files import refuse_file, remove, replacing, writing
 from ltocf.progress import Progress, silent
@@ -58,7 +60,7 @@ def recommend_all(
     )
     allowed = None if candidates is None else list(candidates)
     denied = list(exclude)
-    with writing(output):
+    with writing(output) if is_first() else nullcontext():
         return _recommend_all(
             recommender, output, k, keep_seen, allowed, denied, overwrite, progress
         )
@@ -84,10 +86,14 @@ def _recommend_all(
     progress: Progress,
 ) -> BulkReport:
     parts = output.with_name(f"{output.name}.parts")
-    _open_parts(parts, _manifest(recommender, [k, keep_seen, allowed, denied]), overwrite)
+    if is_first():
+        _open_parts(parts, _manifest(recommender, [k, keep_seen, allowed, denied]), overwrite)
+    wait()
     users = recommender.fitted.seen.user_ids.ids
-    resumed, files = 0, []
+    resumed, files = 0, dict[int, Path]()
     for number, start in enumerate(range(0, len(users), PART_USERS)):
+        if number % count() != rank():
+            continue
         some = users.slice(start, PART_USERS).to_list()
         path = _finished_part(parts, number)
         if path is not None:
@@ -97,11 +103,14 @@ def _recommend_all(
                 some, k, keep_seen=keep_seen, candidates=allowed, exclude=denied, strict=True
             )
             path = _write_part(parts, number, table)
-        files.append(path)
+        files[number] = path
         progress("recommending", start + len(some), len(users))
-    rows = _join(files, output)
-    shutil.rmtree(parts)
-    return BulkReport(str(output), len(users), rows, resumed)
+    of_all = {number: path for some in joined_rows(files) for number, path in some.items()}
+    rows = 0
+    if is_first():
+        rows = _join([of_all[number] for number in sorted(of_all)], output)
+        shutil.rmtree(parts)
+    return BulkReport(str(output), len(users), rows, sum(joined_rows(resumed)))
 
 
 def _manifest(recommender: Recommender, options: list[object]) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
+from ltocf.distributed import is_first, wait
 from ltocf.errors import CheckpointError, ConfigError
 from ltocf.files import refuse_occupied
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.runs.columns import check_processes
 from ltocf.runs.curves import draw_curves
 from ltocf.runs.fitting import build, cut_for, fit, learned_from, require_room
 from ltocf.runs.records import EpochRecord, TrainState
@@ -26,14 +29,20 @@ def start_run(
     config: RunConfig, output: Path, *, dataset: Dataset | None = None, overwrite: bool = False
 ) -> Run:
     """A run directory with everything checked and nothing trained."""
-    refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=CheckpointError)
+    if is_first():  # to the others it may be the first one's new run that is there
+        refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=CheckpointError)
     dataset = cut_for(config, dataset or load_dataset(config.dataset))
     # A wrong setting must fail before anything is written.
     model = build(config, dataset)
     require_room(model)
+    check_processes(model)
     if (start := starting_point(config, dataset)) is not None:
         start(model)
-    run = Run.create(output, config, dataset, overwrite=overwrite)
+    if is_first():
+        run = Run.create(output, config, dataset, overwrite=overwrite)
+    wait()
+    if not is_first():
+        run = Run(output, config, dataset)
     run.model = model
     return run
 
@@ -63,7 +72,7 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
 
 def train_run(run: Run, progress: Progress = silent) -> Metrics:
     """Train from where the run is to its end, test once, and write everything down."""
-    with run.writing():
+    with run.writing() if is_first() else nullcontext():
         return _train(run, progress)
 
 
@@ -76,6 +85,8 @@ def _train(run: Run, progress: Progress) -> Metrics:
 
     def after_epoch(state: TrainState, record: EpochRecord) -> None:
         records.append(record)
+        if not is_first():
+            return
         # In this order: a resumed run takes the records up to its state.
         run.save_history(records)
         run.save_state(state)
@@ -90,9 +101,10 @@ def _train(run: Run, progress: Progress) -> Metrics:
         after_epoch=after_epoch,
     )
     metrics = test(run, fitted.model)
-    if records:
-        draw_curves(records, run.path / "curves.png")
-    run.finish(fitted.model, metrics)
+    if is_first():
+        if records:
+            draw_curves(records, run.path / "curves.png")
+        run.finish(fitted.model, metrics)
     return metrics
 
 

@@ -23,6 +23,7 @@ class EpochRecord:
     seconds: float
     times: list[float] = field(default_factory=list)
     metrics: Metrics = field(default_factory=dict)
+    sampled_users: int = 0  # that the metrics are of, if not of all who have held-out items
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -31,7 +32,8 @@ class EpochRecord:
         """As progress shows it."""
         parts = [f"loss {self.loss:.4f}"]
         if self.metrics:
-            parts.append(metric_text(self.metrics))
+            sample = f" of {self.sampled_users:,} users" if self.sampled_users else ""
+            parts.append(metric_text(self.metrics) + sample)
         if self.times:
             parts.append("times " + " ".join(f"{time:.2f}" for time in self.times))
         return "  ".join(parts)

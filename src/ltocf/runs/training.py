@@ -12,12 +12,16 @@ from torch import Tensor, nn
 from ltocf.batches.ahead import Parts
 from ltocf.config import Loss, TrainConfig
 from ltocf.data.interactions import Interactions
+from ltocf.distributed import device
 from ltocf.errors import ConfigError
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
-from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.ranking.metrics import Metrics, evaluate, testable_users
+from ltocf.runs.columns import own_columns, split_over_processes, whole_columns
 from ltocf.runs.records import SELECT_BY, AfterEpoch, EpochRecord, TrainState
 from ltocf.threads import threads_for
+
+VALIDATED_USERS = 10_000  # at most, while training; the test ranks all
 
 
 def train(
@@ -53,12 +57,13 @@ def train(
         progress(shown, done, last, note)
 
     numbers = sum(parameter.numel() for parameter in model.parameters())
-    with threads_for(numbers):
-        model.to(training_device(model, config.device))
+    with threads_for(numbers), split_over_processes(model):
+        model.to(device(training_device(model, config.device)))
         trainer = Trainer(model, config, loss, seed, epochs)
         if state is None:
             state = TrainState()
         else:
+            state = own_columns(state)
             trainer.restore(state)
         return _epochs(trainer, state, last_epoch, held_out, watch, after_epoch)
 
@@ -77,15 +82,16 @@ def _epochs(
         started = time.perf_counter()
         mean_loss = trainer.run_epoch(epoch, progress)
         metrics: Metrics = {}
+        sampled = 0
         if held_out is not None and (epoch % config.evaluate_every == 0 or epoch == last_epoch):
-            metrics = trainer.validate(held_out)
+            metrics, sampled = trainer.validate(held_out)
             trainer.note(state, epoch, metrics)
         state.epoch = epoch
         seconds = time.perf_counter() - started
         times = trainer.model.extracted_times()
-        records.append(EpochRecord(epoch, mean_loss, seconds, times, metrics))
+        records.append(EpochRecord(epoch, mean_loss, seconds, times, metrics, sampled))
         progress("training", epoch, last_epoch, str(records[-1]))
-        after_epoch(trainer.capture(state), records[-1])
+        after_epoch(whole_columns(trainer.capture(state)), records[-1])
     trainer.finish(state)
     return records
 
@@ -168,13 +174,20 @@ class Trainer:
     def kept_weights(self) -> dict[str, Tensor]:
         return self.average or self.model.state_dict()
 
-    def validate(self, held_out: Interactions) -> Metrics:
+    def validate(self, held_out: Interactions) -> tuple[Metrics, int]:
+        """The metrics, and of how many users if there were more than need be ranked."""
         self.model.eval()
-        last = {name: value.clone() for name, value in self.model.state_dict().items()}
-        self.model.load_state_dict(self.kept_weights())
-        metrics = evaluate(self.model.scorer(), held_out, self.model.graph.interactions)
-        self.model.load_state_dict(last)
-        return metrics
+        users = testable_users(held_out, VALIDATED_USERS, self.seed)
+        last: dict[str, Tensor] = {}
+        if self.average:  # what would be kept is what is ranked
+            last = {name: value.clone() for name, value in self.model.state_dict().items()}
+            self.model.load_state_dict(self.average)
+        seen = self.model.graph.interactions
+        metrics = evaluate(self.model.scorer(), held_out, seen, users=users)
+        if last:
+            self.model.load_state_dict(last)
+        everybody = np.count_nonzero(held_out.user_degrees)
+        return metrics, len(users) if len(users) < everybody else 0
 
     def note(self, state: TrainState, epoch: int, metrics: Metrics) -> None:
         """Keep the weights if they are the best so far."""
