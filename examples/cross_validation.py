@@ -66,7 +66,7 @@ def theirs(fold: int) -> float:
     listed, _ = model.recommend(users, csr_matrix(matrix(data.train))[users], N=20)
     has = matrix(data.test).toarray()[users].astype(bool)
     hits = np.take_along_axis(has, listed, axis=1)
-    return list_metrics(hits, data.test.user_degrees[users], [20])["recall@20"]
+    return float(list_metrics(hits, data.test.user_degrees[users], [20])["recall@20"].mean())
 
 
 try:

@@ -23,10 +23,11 @@ OTHER: dict[str, Any] = {
     "connection": "residual", "degree": 1, "degree_power": 0.1, "dim": 5, "dropout": 0.4,
     "end_time": 2.0, "filter": "second", "flatness": 2.5, "hidden": 7, "hops": 3,
     "ideal_weight": 0.7, "initial_std": 0.3, "l2": 7.0, "latent": 3, "layers": 1,
-    "learn_times": False, "margin": False, "merge": "late", "neighbours": 2, "network_l2": 0.5,
+    "learn_times": "training", "scale": 4.0, "normalisation": "symmetric",
+    "margin": False, "merge": "late", "neighbours": 2, "network_l2": 0.5,
     "normalise": True, "operator": "laplacian", "order": 3, "orders": 1, "power": 0.3, "rank": 2,
     "recency": 0.8, "rtol": 0.1, "shrinkage": 1.0, "slope": 0.9, "smoothness": 0.5,
-    "solver": "euler", "start": "spectral", "step_size": 0.3, "steps": 3, "steps_per_interval": 3,
+    "solver": "euler", "start": "random", "step_size": 0.3, "steps": 3, "steps_per_interval": 3,
     "time_every": 1, "time_learning_rate": 0.3, "time_points": 1, "time_updates": "joint",
     "times": (0.5, 1.0, 3.5), "tolerance": 0.5, "walk_length": 2, "walks": 6,
     "weights": "learnable",
@@ -38,8 +39,10 @@ BESIDE: dict[str, dict[str, Any]] = {
     "rtol": {"solver": "dormand_prince", "atol": 1e-9},
     "atol": {"solver": "dormand_prince", "rtol": 1e-9},
     "walk_length": {"walks": 6},
-    "time_learning_rate": {"time_every": 1},
-    "time_updates": {"time_every": 3},
+    "learn_times": {"time_every": 1},
+    "time_every": {"learn_times": "training"},
+    "time_learning_rate": {"time_every": 1, "learn_times": "training"},
+    "time_updates": {"time_every": 3, "learn_times": "training"},
 }
 # Where a walk's length or the number of kept nodes counts, there must be walks.
 BESIDE_IN_PINSAGE = {"neighbours": {"walks": 6}}

@@ -144,7 +144,7 @@ def test_a_wrong_digest_file_is_a_clear_error(saved):
 
 
 def test_what_is_there_is_not_overwritten_unless_asked(town, saved):
-    with pytest.raises(DataError, match=r"already exists; .* pass --overwrite"):
+    with pytest.raises(DataError, match=r"already exists; .*--overwrite"):
         town.save(saved)
     (saved / "leftover").touch()
     town.save(saved, overwrite=True)

@@ -103,8 +103,11 @@ def test_gradients_of_the_product():
     assert torch.autograd.gradcheck(lambda table: adjacency @ table, (E,))
 
 
+LEARNING = {"dim": 4, "recency": 0.7, "learn_times": "training"}
+
+
 def test_times_learn_through_the_weights(hamlet):
-    model = build_model(BipartiteGraph(hamlet.split.train), "ltocf", {"dim": 4, "recency": 0.7})
+    model = build_model(BipartiteGraph(hamlet.split.train), "ltocf", LEARNING)
     model.initialise_(0)
     model.embeddings().square().sum().backward()
     assert model.times.inner.grad.abs().min() > 0

@@ -21,7 +21,8 @@ def result(
     graph: BipartiteGraph, probe: Tensor, **setting: object
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The output, and the gradients of <output, probe> by E and by the times."""
-    config = LTOCF.Config(dim=probe.shape[1], times=(0.75, 2.0, 2.5), tolerance=1e-13, **setting)
+    learned = {"times": (0.75, 2.0, 2.5), "learn_times": "training"}
+    config = LTOCF.Config(dim=probe.shape[1], tolerance=1e-13, **learned, **setting)
     model = LTOCF(graph, config).double()
     model.initialise_(seed=4)
     output = model.embeddings()

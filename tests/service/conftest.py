@@ -15,12 +15,12 @@ from ltocf.service.served import Served
 from .postgres import postgres, postgres_server  # noqa: F401 - fixtures
 
 SETTINGS = {
-    "ltocf": {"dim": 8, "epochs": 4, "negatives": 4},
-    "lightgcn": {"dim": 8, "epochs": 4, "negatives": 4},
+    "ltocf": {"dim": 8, "epochs": 4, "negatives": 4, "protocol": "fixed"},
+    "lightgcn": {"dim": 8, "epochs": 4, "negatives": 4, "protocol": "fixed"},
     "chebycf": {"rank": 8},
     "ease": {},
     "blend": {},
-    "mf": {"dim": 8, "epochs": 2, "negatives": 4},
+    "mf": {"dim": 8, "epochs": 2, "negatives": 4, "protocol": "fixed"},
     "popularity": {},
 }
 

@@ -249,7 +249,7 @@ def test_a_bad_row_late_in_the_log_leaves_nothing_behind(tmp_path, monkeypatch):
 def test_an_output_that_exists_is_refused_before_anything_is_read(log, tmp_path):
     prepare(log, tmp_path / "out", Recipe(seed=1))
     before = (tmp_path / "out" / "dataset.json").read_bytes()
-    with pytest.raises(DataError, match=r"out: already exists; .* --overwrite"):
+    with pytest.raises(DataError, match=r"out: already exists; .*--overwrite"):
         prepare(log, tmp_path / "out", Recipe(seed=2))
     assert (tmp_path / "out" / "dataset.json").read_bytes() == before
     prepare(log, tmp_path / "out", Recipe(seed=2), overwrite=True)
