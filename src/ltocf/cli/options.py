@@ -109,18 +109,33 @@ Threads = Annotated[
 ]
 
 
+# What torchrun says in the environment, so that a command need not load torch to know it.
+def process_count() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def owns_the_output() -> bool:
+    """Whether this process is the first of its kind to look: not a later rank, not restarted."""
+    restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    return restarts == 0 and int(os.environ.get("RANK", "0")) == 0
+
+
 def with_threads(command: Callable[..., None], *, several: bool) -> Callable[..., None]:
     """The command with the option --threads, which holds for all that it computes. `several`
     processes, started by torchrun, may share its work; the first one speaks for them."""
 
     @wraps(command)
     def run(*arguments: Any, threads: int | None, **options: Any) -> None:
-        from ltocf.distributed import is_first, processes
         from ltocf.threads import use_threads
 
-        if not several and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if not several and process_count() > 1:
             raise ConfigError(f"'{command.__name__}' is for one process; start it without torchrun")
         use_threads(threads)
+        if "TORCHELASTIC_RUN_ID" not in os.environ:
+            command(*arguments, **options)
+            return
+        from ltocf.distributed import is_first, processes
+
         with processes(), open(os.devnull, "w") as nowhere, ExitStack() as output:
             if not is_first():
                 output.enter_context(redirect_stdout(nowhere))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ltocf.cli.evaluate import NOTHING_TO_TEST
+from ltocf.cli.options import owns_the_output, process_count
 from ltocf.cli.output import Json, print_json, print_table, say
 from ltocf.cli.refit import deployed_line, deployed_path, fit_to_everything
 from ltocf.errors import CheckpointError, ConfigError
@@ -68,11 +69,10 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model and test it once; everything goes into a run directory."""
-    from ltocf.distributed import count, restarted
     from ltocf.runs.settings import parse_overrides
     from ltocf.runs.versions import MARKER
 
-    if deploy and count() > 1:
+    if deploy and process_count() > 1:
         raise ConfigError("--deploy is for one process; run 'ltocf refit' after the training")
 
     words = [word for word in arguments or [] if "=" not in word]
@@ -93,6 +93,7 @@ def train(
             output = Path("runs") / f"{Path(settings.dataset).stem}-{settings.model_name}"
             _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
 
+    from ltocf.distributed import restarted
     from ltocf.runs.pipeline import start_run, train_run
     from ltocf.runs.records import metric_text
     from ltocf.runs.run import Run
@@ -143,11 +144,10 @@ def _settings(overrides: dict[str, Any], config: str | None) -> RunConfig:
 
 
 def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
-    from ltocf.distributed import is_first, restarted
     from ltocf.files import refuse_occupied
     from ltocf.runs.versions import MARKER
 
-    if restarted() or not is_first():  # it is these processes' own run that is there
+    if not owns_the_output():  # it is these processes' own run that is there
         return
     for path in [output, *([deployed_path(output)] if deploy else [])]:
         refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=CheckpointError)
@@ -160,9 +160,8 @@ def _with_data(
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.data.sources.raw_log import dataset_beside, is_raw_log
     from ltocf.data.sources.text_folder import dropped_line
-    from ltocf.distributed import count
 
-    if count() > 1 and (is_raw_log(settings.dataset) or settings.model_name == "auto"):
+    if process_count() > 1 and (is_raw_log(settings.dataset) or settings.model_name == "auto"):
         raise ConfigError(
             "a raw log and --model auto are for one process; run 'ltocf prepare' and name a model"
         )
