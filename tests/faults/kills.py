@@ -189,10 +189,11 @@ def mirror(directory: Path, seconds: float) -> Iterator[str]:
 
 def kill_download_once(world: World, random_: random.Random) -> bool:
     trial = world.fresh()
-    with mirror(world.directory / "published", 0.2) as address:
+    with mirror(world.directory / "published", seconds=1) as address:
         env = {"LTOCF_MIRROR": address, "XDG_CACHE_HOME": str(trial), "LTOCF_DATA": ""}
         fetch = partial(world.lab.start, "tests.faults.town:fetch", env=env)
-        ended = fetch(kill_after=random_.uniform(0.02, 0.6))
+        # Two files take two seconds at least, so that no machine is done before it is killed.
+        ended = fetch(kill_after=random_.uniform(0.02, 1.8))
         again = fetch()
     assert again.code == 0, again
     for name in ("train.txt", "test.txt"):
