@@ -1,5 +1,6 @@
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 import torch
 
@@ -8,6 +9,7 @@ from ltocf.data.splits import hold_out_validation
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
+from ltocf.ranking import metrics
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.records import TrainState
 from ltocf.runs.training import training_device
@@ -156,3 +158,26 @@ def test_a_sparse_log_trains_with_or_without_something_to_choose_the_epoch_by(
     code, out, err = ltocf("train", tmp_path / "data", "-o", tmp_path / "run", "epochs=2", "dim=4")
     assert code == 0, err
     assert "Recall@20" in out
+
+
+@pytest.mark.parametrize("loss", [BPR(negatives=4), Softmax(negatives=8), BSL(negatives=8)])
+def test_items_that_stay_alike_are_said_after_the_first_epoch(split, caplog, loss):
+    once = FAST.model_copy(update={"epochs": 1})
+    train(split, once, loss)
+    assert not caplog.records
+    slow = once.model_copy(update={"learning_rate": 1e-6})
+    train(split, slow, loss, options=OPTIONS | {"start": "random", "initial_std": 1e-4})
+    assert "nothing is being learned" in caplog.text
+
+
+def test_validation_ranks_a_sample_of_many_users_and_says_so(split, monkeypatch):
+    everybody = np.count_nonzero(split.valid.user_degrees)
+    assert all(record.sampled_users == 0 for record in train(split)[1])
+    monkeypatch.setattr("ltocf.runs.training.VALIDATED_USERS", 20)
+    assert everybody > 20
+    model, records = train(split, FAST.model_copy(update={"average_decay": 0.0}))
+    assert all(record.sampled_users == 20 for record in records)
+    users = metrics.testable_users(split.valid, 20, seed=0)
+    best = max(record.metrics["recall@20"] for record in records)
+    found = metrics.evaluate(model.scorer(), split.valid, split.train, users=users)["recall@20"]
+    assert found == pytest.approx(best, abs=1e-6)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ltocf.config import BPR, BSL, Loss, Softmax
+
+COLLAPSED = 1e-3  # from the loss of a model that scores all items alike
+logger = logging.getLogger(__name__)
 
 
 def bpr(positive: Tensor, negative: Tensor) -> Tensor:
@@ -40,3 +45,13 @@ def score_loss(positive: Tensor, negative: Tensor, config: Loss) -> Tensor:
             return bsl(positive, negative, config.temperature, config.positive_temperature)
         case Softmax():
             return softmax(positive, negative, config.temperature)
+
+
+def warn_of_collapse(mean_loss: float, config: Loss) -> None:
+    """Say so if embeddings have shrunk until all items score alike: no later epoch mends that."""
+    alike = torch.zeros(1, 1 if isinstance(config, BPR) else config.negatives)
+    if abs(mean_loss - float(score_loss(alike[:, 0], alike, config))) < COLLAPSED:
+        logger.warning(
+            f"the loss stands at {mean_loss:.4f}, that of a model to which all items are alike: "
+            "nothing is being learned; use start=spectral, fewer negatives or a smaller l2"
+        )

@@ -15,6 +15,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.distributed import device
 from ltocf.errors import ConfigError
 from ltocf.models.base import Model
+from ltocf.models.losses import warn_of_collapse
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
 from ltocf.runs.columns import own_columns, split_over_processes, whole_columns
@@ -81,6 +82,8 @@ def _epochs(
         epoch = state.epoch + 1
         started = time.perf_counter()
         mean_loss = trainer.run_epoch(epoch, progress)
+        if epoch == 1 and trainer.model.losses:
+            warn_of_collapse(mean_loss, trainer.loss)
         metrics: Metrics = {}
         sampled = 0
         if held_out is not None and (epoch % config.evaluate_every == 0 or epoch == last_epoch):
