@@ -20,6 +20,7 @@ from pathlib import Path
 from ltocf.digests import FILE as DIGESTS
 from ltocf.digests import Digests
 from ltocf.errors import ConfigError, DataError, LtocfError
+from ltocf.locks import SUFFIX as LOCK
 from ltocf.locks import Busy, exclusive, is_held
 
 TEMPORARY, ASIDE = ".ltocf-tmp", ".ltocf-old"
@@ -101,6 +102,11 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether the name is one that only a running writer needs."""
+    return path.name.startswith(".") and path.name.endswith((TEMPORARY, ASIDE, LOCK))
 
 
 def real(path: str | Path) -> Path:

@@ -148,6 +148,8 @@ def kill_once(world: World, name: str, random_: random.Random) -> bool:
     with writing(output):  # whoever writes there next clears away what the killed one left
         pass
     assert not leftovers(world.trial), (name, when, leftovers(world.trial))
+    if name == "update":
+        assert [path.name for path in (output / "versions").iterdir()] == ["2"], when
     return ended.code == -9
 
 

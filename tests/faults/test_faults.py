@@ -9,9 +9,9 @@ from . import damage, disks, kills, pairs
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", ["prepare", "train"])
+@pytest.mark.parametrize("name", ["prepare", "train", "update"])
 def test_a_killed_command_goes_on_to_the_same_end(world, name):
-    assert kills.kill_once(world, name, random.Random(3)) in (True, False)
+    kills.kill_once(world, name, random.Random(3))  # asserts that; it may end before the kill
 
 
 def test_a_killed_download_starts_again(world):
@@ -35,11 +35,11 @@ def test_of_two_trainings_into_one_directory_one_is_told_about_the_other(world):
 
 
 def test_of_two_updates_at_once_none_is_lost(world):
-    assert pairs.two_updates(world) in (0, 1)
+    pairs.two_updates(world)  # asserts that; one may be refused
 
 
 def test_readers_of_a_run_that_is_replaced_see_one_of_the_two(world):
-    assert pairs.read_while_replaced(world, random.Random(0)) >= 0
+    pairs.read_while_replaced(world, random.Random(0))  # asserts that of each reader
 
 
 @pytest.mark.parametrize("name", ["config.toml", "weights.safetensors", "data/train.parquet"])

@@ -1,6 +1,7 @@
 """A run grows by a log: old ids keep their rows, new ones get sensible answers."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
@@ -11,10 +12,12 @@ from ltocf.data.ingest.growth import Added, enlarge
 from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.errors import CheckpointError, DataError
+from ltocf.locks import exclusive
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.update import grow, update_run
+from ltocf.runs.versions import rollback
 from tests.models.toys import used_by
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]
@@ -264,3 +267,35 @@ def test_a_log_without_times_is_later_than_all_that_has_them(hamlet):
     log = Interactions.build(np.array([0]), np.array([0]), IdMap([user]), IdMap(["fresh"]))
     train = enlarge(hamlet, log)[0].split.train
     assert train.timestamps.max() == max(times.max(), hamlet.split.seen.timestamps.max()) + 1
+
+
+def test_what_a_killed_update_left_is_removed_by_the_next(tmp_path, monkeypatch):
+    run = save(tmp_path / "run")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr("ltocf.runs.update.use_version", die)
+        with pytest.raises(KeyboardInterrupt):
+            update_run(run, NEWS, epochs=0)
+    versions = tmp_path / "run" / "versions"
+    assert (versions / "2").is_dir()  # written whole, and in use by nobody
+    (versions / ".2.ltocf-lock").touch()
+    (versions / ".3.0123abcd.ltocf-tmp").mkdir()
+    assert len(Run.open(tmp_path / "run").dataset.split.train) == len(run.dataset.split.train)
+    update_run(Run.open(tmp_path / "run"), NEWS, epochs=0)
+    assert [path.name for path in versions.iterdir()] == ["2"]
+    assert Run.open(tmp_path / "run").dataset.counts["users"] == 14
+
+
+def test_nobody_returns_to_the_version_before_while_an_update_runs(tmp_path):
+    run = save(tmp_path / "run")
+    update_run(run, NEWS, epochs=0)
+    with (
+        ThreadPoolExecutor() as pool,
+        exclusive((tmp_path / "run").resolve()),
+        pytest.raises(CheckpointError, match="is writing it"),
+    ):
+        pool.submit(rollback, tmp_path / "run").result()
+    assert rollback(tmp_path / "run").current == 1

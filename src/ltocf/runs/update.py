@@ -27,6 +27,7 @@ from ltocf.runs.pipeline import TEST_KS
 from ltocf.runs.run import Run
 from ltocf.runs.versions import (
     MARKER,
+    clear_unused,
     current_path,
     next_version,
     root_of,
@@ -88,6 +89,7 @@ def updating(run: Run, output: Path | None = None) -> Iterator[Path]:
     with writing(root, error=CheckpointError):
         if current_path(root) != run.path:
             raise CheckpointError(f"{root}: was updated by another process; open it again")
+        clear_unused(root)
         version = next_version(root)
         yield version_path(root, version)
         use_version(root, version)

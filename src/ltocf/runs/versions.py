@@ -7,13 +7,12 @@ current.json, replaced in one move, names the one in use and the one before it.
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from ltocf.digests import read_text
 from ltocf.errors import CheckpointError
-from ltocf.files import replacing
+from ltocf.files import is_temporary, remove, replacing, writing
 
 MARKER = "config.toml"  # of a run directory
 FIRST, FOLDER, POINTER = 1, "versions", "current.json"
@@ -75,23 +74,29 @@ def next_version(root: Path) -> int:
 
 def use_version(root: Path, version: int) -> None:
     """From now on this version is the run; the one in use until now is kept, older ones are not."""
-    before = in_use(root).current
-    _point(root, InUse(version, before))
-    folder = root / FOLDER
-    for path in folder.iterdir():
-        if path.name.isdigit() and int(path.name) not in (version, before):
-            shutil.rmtree(path, ignore_errors=True)
+    _point(root, InUse(version, in_use(root).current))
+    clear_unused(root)
+
+
+def clear_unused(root: Path) -> None:
+    """Remove versions that are neither in use nor to be returned to, such as that of an update that
+    was killed before it was used."""
+    kept = {str(version) for version in in_use(root)}
+    for path in (root / FOLDER).glob("*"):
+        if path.name not in kept and (path.name.isdigit() or is_temporary(path)):
+            remove(path)
 
 
 def rollback(root: Path) -> InUse:
     """Return to the version before; a second time, to the one that was left."""
-    now = in_use(root)
-    if now.previous is None:
-        raise CheckpointError(f"{root}: has no earlier version to return to")
-    if not version_path(root, now.previous).is_dir():
-        raise CheckpointError(f"{root}: version {now.previous} is no longer there")
-    _point(root, InUse(now.previous, now.current))
-    return in_use(root)
+    with writing(root, error=CheckpointError):  # an update that runs would undo it
+        now = in_use(root)
+        if now.previous is None:
+            raise CheckpointError(f"{root}: has no earlier version to return to")
+        if not version_path(root, now.previous).is_dir():
+            raise CheckpointError(f"{root}: version {now.previous} is no longer there")
+        _point(root, InUse(now.previous, now.current))
+        return in_use(root)
 
 
 def _point(root: Path, to: InUse) -> None:
