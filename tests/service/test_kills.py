@@ -8,12 +8,15 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from ltocf.service.events import EventStore
 
 KILLS = int(os.environ.get("LTOCF_KILLS", "3"))  # 'make kills' asks for 20
+LONGEST_SECONDS = 300  # of anything here, on a machine that is busy with other things
 
 
 class Server:
@@ -24,13 +27,18 @@ class Server:
         self.process = subprocess.Popen(
             [*map(str, command), *options], stderr=subprocess.PIPE, text=True
         )
-        self.port = None
+        self.said, self.port = [], None
+        late = threading.Timer(LONGEST_SECONDS, self.process.kill)
+        late.start()
         for line in self.process.stderr:
+            self.said.append(line)
             if "http://" in line:
                 self.port = int(line.split("127.0.0.1:")[1].split()[0])
                 break
-        assert self.port, "the service did not start"
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        late.cancel()
+        assert self.port, f"the service did not start: {self.said}"
+        self.reader = threading.Thread(target=self.said.extend, args=(self.process.stderr,))
+        self.reader.start()
 
     def post(self, connection, body):
         headers = {"content-type": "application/json"}
@@ -39,13 +47,28 @@ class Server:
         reply.read()
         return reply.status
 
+    def get(self, path):
+        """By a connection of its own, which any of the workers may take."""
+        with closing(self.connect()) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().read()
+
     def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONGEST_SECONDS)
 
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        self.process.wait(120)
+        self.process.wait(LONGEST_SECONDS)
+        self.reader.join(LONGEST_SECONDS)  # the workers have ended too
         self.process.stderr.close()
+
+    def workers(self):
+        """The processes that answer; Python starts one more that holds no model."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        lines = {
+            int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children.split()
+        }
+        return {child for child, line in lines.items() if b"spawn_main" in line}
 
 
 def write_until_killed(server, name, items, acknowledged):
@@ -62,7 +85,6 @@ def write_until_killed(server, name, items, acknowledged):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("LTOCF_KILLS" not in os.environ, reason="'make kills' runs it")
 def test_kills_under_load_lose_nothing_that_was_acknowledged(fitted, tmp_path):
     fitted("ease").save(tmp_path / "run")
     items = fitted("ease").dataset.split.train.item_ids.ids.to_list()
@@ -78,7 +100,7 @@ def test_kills_under_load_lose_nothing_that_was_acknowledged(fitted, tmp_path):
         ]
         for writer in writers:
             writer.start()
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + LONGEST_SECONDS
         while len(acknowledged) < before + 40 + 13 * kill:  # another moment each time
             assert time.monotonic() < deadline
             time.sleep(0.005)
@@ -93,7 +115,6 @@ def test_kills_under_load_lose_nothing_that_was_acknowledged(fitted, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("LTOCF_KILLS" not in os.environ, reason="'make kills' runs it")
 def test_several_workers_share_the_events(fitted, tmp_path):
     """Each request may go to another process, and the next list still knows the last event."""
     fitted("ease").save(tmp_path / "run")
@@ -101,16 +122,42 @@ def test_several_workers_share_the_events(fitted, tmp_path):
     server = Server(tmp_path / "run", tmp_path / "events.db", "--workers", "2")
     try:
         for n, item in enumerate(items[:20]):
-            connection = server.connect()
-            assert server.post(connection, {"user": "ann", "item": item}) == 201
-            connection.close()
-            connection = server.connect()
-            connection.request("GET", "/users/ann/history")
-            found = json.loads(connection.getresponse().read())["items"]
+            with closing(server.connect()) as connection:
+                assert server.post(connection, {"user": "ann", "item": item}) == 201
+            found = json.loads(server.get("/users/ann/history"))["items"]
             assert {entry["item"] for entry in found} == set(items[: n + 1])
-            connection.close()
-        connection = server.connect()
-        connection.request("GET", "/metrics")
-        assert b"ltocf_events_total 20.0" in connection.getresponse().read()
+        assert b"ltocf_events_total 20.0" in server.get("/metrics")
     finally:
         server.end()
+    assert [line for line in server.said if "http://" in line] == server.said[:1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux")
+def test_a_worker_that_dies_is_replaced_and_none_outlives_the_service(fitted, tmp_path):
+    fitted("ease").save(tmp_path / "run")
+    server = Server(tmp_path / "run", tmp_path / "events.db", "--workers", "2")
+    before = server.workers()
+    assert len(before) == 2
+    killed = min(before)
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: len(server.workers() - {killed}) == 2)
+    for _ in range(10):
+        assert json.loads(server.get("/health"))["status"] == "ok"
+    server.end(signal.SIGKILL)
+    wait_until(lambda: refuses(server))
+
+
+def refuses(server):
+    try:
+        server.get("/health")
+    except (OSError, http.client.HTTPException):
+        return True
+    return False
+
+
+def wait_until(true):
+    deadline = time.monotonic() + LONGEST_SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

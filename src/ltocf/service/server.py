@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import logging
 import os
 import socket
@@ -10,9 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +17,6 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 from sqlalchemy.exc import SQLAlchemyError
-from uvicorn.supervisors import Multiprocess
 
 from ltocf.errors import ConfigError, LtocfError
 from ltocf.runs.run import EVENTS, Run
@@ -32,6 +28,7 @@ from ltocf.service.live import Live
 from ltocf.service.served import Served
 from ltocf.service.sharing import share_
 from ltocf.service.telemetry import SHARED
+from ltocf.service.workers import run_workers
 
 log = logging.getLogger("ltocf.service")
 LOOK_SECONDS = 1.0  # how often a service looks whether its run has another version
@@ -142,29 +139,39 @@ def run_server(settings: Settings, started: Callable[[str], None]) -> None:
     listening = listen(settings.host, settings.port)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{name}:{listening.getsockname()[1]}"
-    ended = threading.Event()
+    ended, say = threading.Event(), partial(started, address)
     if settings.update_seconds is not None:
         arguments = (settings, ended)
         threading.Thread(target=update_now_and_then, args=arguments, daemon=True).start()
+    try:
+        if settings.workers > 1:
+            check(settings)
+            with tempfile.TemporaryDirectory() as shared:
+                os.environ[SHARED] = shared
+                run_workers(serve_on, settings, listening, settings.workers, say)
+        else:
+            serve_on(settings, listening, say)
+    finally:
+        ended.set()
+        listening.close()
+
+
+def check(settings: Settings) -> None:
+    """What is wrong is said once, not by each worker."""
+    open_store(settings).close()
+    Run.open(settings.run)
+
+
+def serve_on(settings: Settings, listening: socket.socket, started: Callable[[], None]) -> None:
     config = uvicorn.Config(
-        partial(make_app, settings),
-        factory=True,
-        workers=settings.workers,
+        make_app(settings),
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )
-    try:
-        if settings.workers > 1:
-            run_workers(config, settings, listening, lambda: started(address))
-        else:
-            config.app, config.factory = make_app(settings), False
-            _Server(config, lambda: started(address)).run([listening])
-    finally:
-        ended.set()
-        listening.close()
+    _Server(config, started).run([listening])
 
 
 class _Server(uvicorn.Server):
@@ -177,31 +184,3 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._said()
-
-
-def run_workers(
-    config: uvicorn.Config,
-    settings: Settings,
-    listening: socket.socket,
-    started: Callable[[], None],
-) -> None:
-    """Several processes that accept from one socket; one that dies is replaced."""
-    store = open_store(settings)  # what is wrong is said once, here
-    Run.open(settings.run)
-    store.close()
-    with tempfile.TemporaryDirectory() as counts:
-        os.environ[SHARED] = counts
-        arguments = (listening.getsockname()[:2], started)
-        threading.Thread(target=_say_when_answering, args=arguments, daemon=True).start()
-        Multiprocess(config, [listening]).run()
-
-
-def _say_when_answering(address: tuple[str, int], started: Callable[[], None]) -> None:
-    while True:
-        time.sleep(0.1)
-        with suppress(OSError, http.client.HTTPException):
-            connection = http.client.HTTPConnection(*address, timeout=5)
-            connection.request("GET", "/health")
-            if connection.getresponse().status == 200:
-                break
-    started()
