@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose
 
+from ltocf.recommend.new_users import history_matrix
+from ltocf.recommend.recommender import Recommender
 from ltocf.service.served import Served
 
 MODELS = ["ltocf", "lightgcn", "chebycf", "ease", "blend"]
+PARTS = [
+    {"model": "ltocf", "weight": 1.0, "options": {"dim": 8}},
+    {"model": "ease", "weight": 0.5},
+]
 RECENT = [("ltocf", 0.5), ("ease", 0.5)]
 
 
@@ -30,17 +37,43 @@ def test_a_newcomers_list_is_that_of_their_events(name, fitted, serve):
         assert client.items("newcomer") == expected(recommender, history)
 
 
-@pytest.mark.parametrize("name", ["chebycf", "ease"])
+def join(train, user):
+    """What a user has in the order of time, and three items that are new to them."""
+    old = train.items_of(user)
+    times = train.timestamps[train.indptr[user] : train.indptr[user + 1]]
+    new = [row for row in range(train.n_items) if row not in old][:3]
+    return [*old[np.argsort(times, kind="stable")], *new], new
+
+
+@pytest.mark.parametrize("name", ["chebycf", "ease", "blend"])
 def test_a_known_users_list_is_that_of_their_joined_history(name, fitted, serve):
-    """Of a closed form a known user is their history."""
+    """Of a closed form, and of a blend of them, a known user is their history."""
     client, recommender = serve(name), fitted(name)
     train = recommender.dataset.split.train
     user, items = train.user_ids.ids[5], train.item_ids.ids
-    old = train.items_of(5)
-    old = old[np.argsort(train.timestamps[train.indptr[5] : train.indptr[6]], kind="stable")]
-    new = [row for row in range(train.n_items) if row not in old][:3]
+    joined, new = join(train, 5)
     touch(client, user, items[new].to_list())
-    assert client.items(user) == expected(recommender, items[[*old, *new]].to_list())
+    assert client.items(user) == expected(recommender, items[joined].to_list())
+
+
+@pytest.mark.parametrize("name", [*MODELS, "blend of ltocf and ease"])
+def test_a_known_users_list_is_that_of_a_model_asked_with_their_joined_history(
+    name, fitted, hamlet, serve
+):
+    """And with their own part, of those models that have one: also inside a blend."""
+    mixed = Recommender("blend", parts=PARTS, epochs=4, negatives=4, protocol="fixed")
+    recommender = fitted(name) if name in MODELS else mixed.fit(hamlet)
+    client, train = serve(Served(recommender)), recommender.dataset.split.train
+    joined, new = join(train, 5)
+    before = client.items(train.user_ids.ids[5])
+    touch(client, train.user_ids.ids[5], train.item_ids.ids[new].to_list())
+    history = history_matrix([np.array(joined)], train.n_items)
+    (scores,) = recommender.scorer.from_history(history, np.array([5], np.int32)).detach()
+    scores[joined] = -torch.inf
+    best = scores.argsort(descending=True, stable=True)[:10]
+    found = client.items(train.user_ids.ids[5])
+    assert found == list(zip(train.item_ids.ids[best.tolist()], scores[best].tolist(), strict=True))
+    assert found != before
 
 
 @pytest.mark.parametrize("name", ["ltocf", "lightgcn"])
