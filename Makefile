@@ -57,7 +57,7 @@ oldest: .venv-oldest/installed
 
 # Into site/, searchable offline; a broken link or a public name without documentation fails.
 docs: .venv/installed-dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --quiet --strict
 
 # Into dist/, built twice to the same bytes, and tried from the wheel alone in an empty environment.
 release: .venv/installed-dev

@@ -24,4 +24,4 @@ def test_what_is_not_public_is_not_there():
 def test_there_is_one_version_number():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "version" not in project["project"]
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ltocf.__version__"}
+    assert project["project"]["dynamic"] == ["version"]

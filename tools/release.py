@@ -1,7 +1,8 @@
 """Build sdist and wheel reproducibly, and check them as a stranger would: `make release`.
 
 The version is the package's own; a tag must be v and that. The wheel is installed into an empty
-environment and runs `ltocf demo --quick` there, from outside the checkout.
+environment, with the newest and then with the oldest dependencies allowed, and runs
+`ltocf demo --quick` there, from outside the checkout.
 """
 
 from __future__ import annotations
@@ -59,14 +60,14 @@ def changelog_section(version: str) -> str:
     sys.exit(f"error: CHANGELOG.md has no section for {version}")
 
 
-def try_wheel(wheel: Path) -> None:
+def try_wheel(wheel: Path, constraints: str) -> None:
     """In an empty environment, outside the checkout, with nothing of ours on the path."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(Path(folder) / "venv", with_pip=True)
         bin_ = Path(folder) / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        run(bin_ / "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel)
+        run(bin_ / "pip", "install", "--quiet", "-c", ROOT / constraints, wheel)
         print(run(bin_ / "ltocf", "demo", "--quick", cwd=folder))
-        print(run(bin_ / "ltocf", "configs", cwd=folder)[:200])
+        run(bin_ / "ltocf", "configs", cwd=folder)
 
 
 def main() -> None:
@@ -78,7 +79,8 @@ def main() -> None:
     if first != second:
         sys.exit(f"error: two builds differ: {first} and {second}")
     run(sys.executable, "-m", "twine", "check", "--strict", *sorted(DIST.iterdir()))
-    try_wheel(next(DIST.glob("*.whl")))
+    for constraints in ("constraints.txt", "constraints-oldest.txt"):
+        try_wheel(next(DIST.glob("*.whl")), constraints)
     (DIST / "CHANGES.md").write_text(changelog_section(version), encoding="utf-8")
     for name, digest in first.items():
         print(f"{digest}  {name}")
