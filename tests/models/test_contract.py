@@ -51,8 +51,10 @@ def test_every_model_recommends_the_withheld_item(name: str) -> None:
     split, (model, _) = two_communities().split, trained(name)
     users = np.arange(split.train.n_users, dtype=np.int32)
     best = top_k(model.scorer(), users, 1, n_items=split.train.n_items, seen=split.train)
-    # A network may have learned one of the withheld items as a negative. Chance gets 3 or 4.
-    assert (best.items[:, 0] == split.test.items).sum() >= 28
+    # NeuMF's layers may remember a withheld item as the negative that it was drawn as: in eight
+    # seeds it did so for 1 of 256 users, no other model for any.
+    missed = (best.items[:, 0] != split.test.items).sum()
+    assert missed <= (2 if name == "neumf" else 0)
 
 
 @pytest.mark.parametrize("name", TRAINED)

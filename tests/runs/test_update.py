@@ -31,13 +31,17 @@ NEWS = pl.DataFrame(
 )
 
 
+NETWORKS = ("neumf", "cmn")  # which remember what they were shown, unless they are held back
+HELD_BACK = {"learning_rate": 0.02, "l2": 0.1, "sampling": "uniform", "batch_size": 32, "dim": 8}
+
+
 def save(path, name="ltocf", **settings):
     fields = MODELS[name].Config.model_fields
     small = {key: 4 for key in ("dim", "rank") if key in fields}
-    fitted = Recommender(
-        name, **used_by(name, epochs=30, negatives=4, learning_rate=0.05), **small, **settings
-    )
-    fitted.fit(LOG).save(path)
+    small |= used_by(name, epochs=30, negatives=4, learning_rate=0.05)
+    if name in NETWORKS:
+        small |= HELD_BACK
+    Recommender(name, **small | settings).fit(LOG).save(path)
     return Run.open(path)
 
 
@@ -54,9 +58,9 @@ def test_every_model_takes_new_users_and_items(name, tmp_path):
     recommender = Recommender.load(updated.path)
     found = recommender.recommend(["new a", "new b"], 3)
     assert found["user"].value_counts()["count"].to_list() == [3, 3]
-    if name not in ("popularity", "random", "neumf", "cmn"):  # layers take longer to learn somebody
-        theirs = found.filter(pl.col("user") == "new b")["item"].to_list()
-        assert sorted(theirs) == ["ib0", "ib1", "ib2"]
+    if name not in ("popularity", "random"):
+        theirs = set(found.filter(pl.col("user") == "new b")["item"])
+        assert len(theirs & {"ib0", "ib1", "ib2"}) >= (2 if name in NETWORKS else 3)
 
 
 def test_old_ids_keep_their_rows(run, tmp_path):
