@@ -13,6 +13,7 @@ import shlex
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -32,6 +33,7 @@ BLOCKS = {
 }
 RUN = [page for page, blocks in BLOCKS.items() if {"sh", "python"} & {kind for kind, _ in blocks}]
 INLINE = re.compile(r"`((?:ltocf [a-z]|python -m benchmarks\.)[^`]*)`")
+COMMANDS: Any = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 TASTES = {
     "ann": "tea jazz", "bob": "tea chess jazz", "cem": "jazz chess opera", "dee": "tea chess go",
     "eve": "opera jazz tea go", "fay": "chess go jazz", "gus": "opera tea chess", "hal": "go tea",
@@ -103,7 +105,7 @@ def check_options(line, monkeypatch):
     if words[:1] == ["torchrun"]:
         words = words[words.index("-m") + 1 :]
     if words[0] == "ltocf":
-        command = typer.main.get_command(app).commands[words[1]]
+        command = COMMANDS[words[1]]
         command.make_parser(command.context_class(command)).parse_args(words[2:])
     elif words[:2] == ["python", "-m"]:
         monkeypatch.setattr(sys, "argv", words[2:])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ltocf.errors import CheckpointError, DataError
+from ltocf.errors import DataError, RunError
 from ltocf.files import new_directory, replacing, writing
 
 HOLD = """
@@ -48,8 +48,8 @@ def names(path: Path) -> set[str]:
 def test_of_two_writers_the_second_is_told_who_is_there(tmp_path, other):
     message = f"process {other.pid} is writing it; wait until that has ended"
     with (
-        pytest.raises(CheckpointError, match=message),
-        new_directory(tmp_path / "out", marker="m", error=CheckpointError),
+        pytest.raises(RunError, match=message),
+        new_directory(tmp_path / "out", marker="m", error=RunError),
     ):
         pass
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ltocf.data.ingest.prepare import prepare
     from ltocf.data.sources.catalog import load_dataset
-    from ltocf.errors import CheckpointError, ConfigError, DataError, LtocfError
+    from ltocf.errors import ConfigError, DataError, LtocfError, RunError
     from ltocf.recommend.bulk import recommend_all
     from ltocf.recommend.export import export
     from ltocf.recommend.recommender import Recommender
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ltocf.runs.update import update_run
 
 __all__ = [
-    "CheckpointError",
     "ConfigError",
     "DataError",
     "LtocfError",
     "Recommender",
+    "RunError",
     "__version__",
     "compare_runs",
     "export",
@@ -39,11 +39,11 @@ __version__ = "0.1.0"
 
 # Imported when they are asked for, so that `ltocf --help` need not wait for torch.
 _MODULES = {
-    "CheckpointError": "ltocf.errors",
     "ConfigError": "ltocf.errors",
     "DataError": "ltocf.errors",
     "LtocfError": "ltocf.errors",
     "Recommender": "ltocf.recommend.recommender",
+    "RunError": "ltocf.errors",
     "compare_runs": "ltocf.runs.comparison",
     "export": "ltocf.recommend.export",
     "load_dataset": "ltocf.data.sources.catalog",

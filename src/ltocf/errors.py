@@ -3,8 +3,7 @@
 LtocfError
     ConfigError      a setting: an unknown key, model or value
     DataError        an input file, an id, a split
-    RunError         a run that cannot go on
-        CheckpointError  a run directory that is damaged, foreign or in the way
+    RunError         a run directory that is damaged, foreign or in the way; a training that ended
 """
 
 
@@ -21,8 +20,4 @@ class DataError(LtocfError):
 
 
 class RunError(LtocfError):
-    pass
-
-
-class CheckpointError(RunError):
     pass

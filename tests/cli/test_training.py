@@ -81,7 +81,9 @@ def test_a_run_without_test_pairs_resumes(ltocf, log, monkeypatch):
 
 
 def test_an_output_that_is_taken_is_refused_before_models_are_compared(ltocf, log, monkeypatch):
-    monkeypatch.setattr("ltocf.runs.automatic.settle", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr(
+        "ltocf.runs.automatic.choose_model", lambda *_: pytest.fail("work was done")
+    )
     (log.parent / "taken").mkdir()
     (log.parent / "taken" / "precious").touch()
     code, _, err = ltocf("train", log.name, "--model", "auto", "-o", "taken")
@@ -93,7 +95,7 @@ def test_an_interrupted_choice_says_that_nothing_was_kept(ltocf, log, monkeypatc
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ltocf.runs.automatic.settle", interrupt)
+    monkeypatch.setattr("ltocf.runs.automatic.choose_model", interrupt)
     code, _, err = ltocf("train", log.name, "--model", "auto")
     assert code == 130
     assert "stopped before a model was chosen" in err

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import coo_array, csr_array, csr_matrix
 
 from ltocf.data.dataset import Dataset
-from ltocf.errors import CheckpointError, ConfigError, DataError
+from ltocf.errors import ConfigError, DataError, RunError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
 from tests.models.toys import used_by
@@ -282,7 +282,7 @@ def test_validation_is_cut_off_on_request(hamlet):
 
 def test_saving_into_a_full_directory_is_refused(fitted, tmp_path):
     fitted.save(tmp_path / "run")
-    with pytest.raises(CheckpointError, match="already exists"):
+    with pytest.raises(RunError, match="already exists"):
         fitted.save(tmp_path / "run")
     fitted.save(tmp_path / "run", overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]

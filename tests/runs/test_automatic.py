@@ -19,7 +19,7 @@ from ltocf.models import build_model
 from ltocf.models.scorer import Scorer
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates
-from ltocf.runs.automatic import settle
+from ltocf.runs.automatic import choose_model
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.yardsticks import verdict
 
@@ -28,7 +28,7 @@ AUTO = RunConfig(model={"name": "auto"})
 
 def test_every_candidate_is_reported_and_one_is_chosen(hamlet: Dataset) -> None:
     told: list[tuple[object, ...]] = []
-    choice = settle(AUTO, hamlet.split, 600, lambda *what: told.append(what))
+    choice = choose_model(AUTO, hamlet.split, 600, lambda *what: told.append(what))
     names = [row.tried.split()[0] for row in choice.rows[: len(candidates.CANDIDATES)]]
     assert names == list(candidates.CANDIDATES)
     assert sum(row.note.startswith("chosen") for row in choice.rows) == 1
@@ -42,11 +42,11 @@ def test_every_candidate_is_reported_and_one_is_chosen(hamlet: Dataset) -> None:
 def test_a_bad_candidate_is_not_chosen(hamlet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(automatic, "CANDIDATES", ("random", "rp3beta"))
     monkeypatch.setattr(automatic, "halves", lambda valid, seed: (valid, _nothing(valid)))
-    assert settle(AUTO, hamlet.split, 600).config.model_name == "rp3beta"
+    assert choose_model(AUTO, hamlet.split, 600).config.model_name == "rp3beta"
 
 
 def test_a_spent_budget_tries_the_cheapest_and_says_what_it_left_out(hamlet: Dataset) -> None:
-    choice = settle(AUTO, hamlet.split, 0)
+    choice = choose_model(AUTO, hamlet.split, 0)
     assert choice.config.model_name == candidates.CANDIDATES[0]
     left_out = [row for row in choice.rows if row.note.startswith("not tried: about ")]
     assert len(left_out) == len(candidates.CANDIDATES) - 1
@@ -67,7 +67,7 @@ def test_recency_is_chosen_where_people_move(
     split = replace(
         hamlet.split, train=train, valid=_nothing(train), test=_nothing(train), kind="given"
     )
-    model = settle(AUTO, split, 600).config.model
+    model = choose_model(AUTO, split, 600).config.model
     parts = model.get("parts", [{"options": model}])
     assert all(part["options"]["recency"] in candidates.RECENCIES for part in parts)
 

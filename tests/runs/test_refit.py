@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ltocf.data.dataset import Dataset
-from ltocf.errors import CheckpointError, ConfigError
+from ltocf.errors import ConfigError, RunError
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.records import EpochRecord
@@ -72,13 +72,13 @@ def test_an_output_that_is_taken_is_refused_before_the_work(measured, tmp_path, 
     monkeypatch.setattr("ltocf.runs.refit.build", lambda *_, **__: pytest.fail("it was fitted"))
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "precious").touch()
-    with pytest.raises(CheckpointError, match="is in the way"):
+    with pytest.raises(RunError, match="is in the way"):
         refit_run(measured, tmp_path / "taken")
 
 
 def test_a_run_that_is_not_finished_is_refused(hamlet, tmp_path):
     run = start_run(make_config({}, ["dim=4"]), tmp_path / "run", dataset=hamlet)
-    with pytest.raises(CheckpointError, match="training has not ended; continue with --resume"):
+    with pytest.raises(RunError, match="training has not ended; continue with --resume"):
         refit_run(run, tmp_path / "deploy")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ltocf.errors import CheckpointError
+from ltocf.errors import RunError
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
 from ltocf.runs.settings import make_config
@@ -53,7 +53,7 @@ def test_a_run_holds_all_that_is_needed_to_repeat_it(trained):
 
 
 def test_a_finished_run_is_not_resumed(trained):
-    with pytest.raises(CheckpointError, match="already finished"):
+    with pytest.raises(RunError, match="already finished"):
         train_run(trained)
 
 
@@ -73,7 +73,7 @@ def test_an_interrupted_run_resumes_from_its_files_to_the_same_end(trained, haml
 
 
 def test_a_foreign_directory_is_refused(tmp_path):
-    with pytest.raises(CheckpointError, match="not a run of ours"):
+    with pytest.raises(RunError, match="not a run of ours"):
         Run.open(tmp_path)
 
 
@@ -101,7 +101,7 @@ def test_a_damaged_file_is_named(copy, name, kind):
         (copy / name).write_bytes(kept[kind])
     # A digest that is altered itself is told from the file that it was of.
     named = ".*" if name.endswith("digests.json") else name.rpartition("/")[2]
-    with pytest.raises(CheckpointError, match=named):
+    with pytest.raises(RunError, match=named):
         read_everything(copy)
 
 
@@ -121,7 +121,7 @@ def test_a_wrong_file_is_named_even_where_nobody_kept_its_digest(copy, name, con
     (copy / "digests.json").unlink()
     (copy / "data" / "digests.json").unlink()
     (copy / name).write_bytes(content)
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(RunError, match=message):
         read_everything(copy)
 
 
@@ -129,7 +129,7 @@ def test_another_runs_file_is_noticed(copy, hamlet, tmp_path):
     other = start_run(make_config({}, [*SETTINGS, "seed=1"]), tmp_path / "other", dataset=hamlet)
     train_run(other)
     (copy / "weights.safetensors").write_bytes((other.path / "weights.safetensors").read_bytes())
-    with pytest.raises(CheckpointError, match=r"weights\.safetensors is not the file that digests"):
+    with pytest.raises(RunError, match=r"weights\.safetensors is not the file that digests"):
         Run.open(copy).load()
 
 
@@ -137,7 +137,7 @@ def test_weights_of_another_model_are_refused(copy):
     text = (copy / "config.toml").read_text()
     (copy / "config.toml").write_text(text.replace("dim = 8", "dim = 9"))
     (copy / "digests.json").unlink()
-    with pytest.raises(CheckpointError, match="is of another model"):
+    with pytest.raises(RunError, match="is of another model"):
         Run.open(copy).load()
 
 
@@ -149,15 +149,15 @@ def test_files_have_the_mode_that_the_umask_wants(trained):
 
 def test_a_run_without_weights_says_to_resume(hamlet, tmp_path):
     run = start_run(make_config({}, SETTINGS), tmp_path / "run", dataset=hamlet)
-    with pytest.raises(CheckpointError, match="continue with --resume"):
+    with pytest.raises(RunError, match="continue with --resume"):
         run.load()
-    with pytest.raises(CheckpointError, match="training has not ended"):
+    with pytest.raises(RunError, match="training has not ended"):
         run.metrics()
 
 
 def test_an_existing_run_is_in_the_way_unless_overwritten(copy, hamlet):
     config = make_config({}, SETTINGS)
-    with pytest.raises(CheckpointError, match="--overwrite"):
+    with pytest.raises(RunError, match="--overwrite"):
         start_run(config, copy, dataset=hamlet)
     start_run(config, copy, dataset=hamlet, overwrite=True)
     assert not (copy / "weights.safetensors").exists()
@@ -178,7 +178,7 @@ def test_a_full_disk_is_one_clear_line_and_leaves_the_old_file(copy, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("ltocf.runs.run_files.save_file", full)
-    with pytest.raises(CheckpointError, match="No space left on device"):
+    with pytest.raises(RunError, match="No space left on device"):
         run.save_weights(model)
     assert (copy / "weights.safetensors").read_bytes() == before
     assert not [path for path in copy.iterdir() if path.name.startswith(".")]

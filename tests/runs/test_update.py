@@ -11,7 +11,7 @@ import torch
 from ltocf.data.ingest.growth import Added, enlarge
 from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.interactions import IdMap, Interactions
-from ltocf.errors import CheckpointError, DataError
+from ltocf.errors import DataError, RunError
 from ltocf.locks import exclusive
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
@@ -85,7 +85,7 @@ def test_a_run_is_replaced_in_its_place_unless_told_otherwise(tmp_path):
 
 def test_another_run_is_not_overwritten_unasked(run, tmp_path):
     save(tmp_path / "other")
-    with pytest.raises(CheckpointError, match="already exists"):
+    with pytest.raises(RunError, match="already exists"):
         update_run(run, NEWS, tmp_path / "other", epochs=0)
     update_run(run, NEWS, tmp_path / "other", epochs=0, overwrite=True)
 
@@ -93,7 +93,7 @@ def test_another_run_is_not_overwritten_unasked(run, tmp_path):
 def test_an_output_that_is_taken_is_refused_before_the_work(run, tmp_path, monkeypatch):
     monkeypatch.setattr("ltocf.runs.update.fit", lambda *_, **__: pytest.fail("it was fitted"))
     save(tmp_path / "other", "popularity")
-    with pytest.raises(CheckpointError, match="already exists"):
+    with pytest.raises(RunError, match="already exists"):
         update_run(run, NEWS, tmp_path / "other")
 
 
@@ -299,7 +299,7 @@ def test_nobody_returns_to_the_version_before_while_an_update_runs(tmp_path):
     with (
         ThreadPoolExecutor() as pool,
         exclusive((tmp_path / "run").resolve()),
-        pytest.raises(CheckpointError, match="is writing it"),
+        pytest.raises(RunError, match="is writing it"),
     ):
         pool.submit(rollback, tmp_path / "run").result()
     assert rollback(tmp_path / "run").current == 1

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ltocf.data.ingest.growth import Added
-from ltocf.errors import CheckpointError, DataError
+from ltocf.errors import DataError, RunError
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.update import update_run
@@ -104,7 +104,7 @@ def test_a_model_that_is_clearly_worse_is_not_taken(run, store, monkeypatch):
 
     monkeypatch.setattr("ltocf.service.updating.refit", spoil)
     monkeypatch.setattr("ltocf.service.updating._with_events", lambda data, _: (data, ADDED))
-    with pytest.raises(CheckpointError, match="the updated model is worse on the latest"):
+    with pytest.raises(RunError, match="the updated model is worse on the latest"):
         update_from_events(run, store)
     assert in_use(run.path).current == 1
     assert not list((run.path / "versions").glob("*/config.toml"))

@@ -11,7 +11,7 @@ from ltocf.cli.evaluate import NOTHING_TO_TEST
 from ltocf.cli.options import owns_the_output, process_count
 from ltocf.cli.output import Json, print_json, print_table, say
 from ltocf.cli.refit import deployed_line, deployed_path, fit_to_everything
-from ltocf.errors import CheckpointError, ConfigError
+from ltocf.errors import ConfigError, RunError
 from ltocf.progress import show_progress
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
     if not owns_the_output():  # it is these processes' own run that is there
         return
     for path in [output, *([deployed_path(output)] if deploy else [])]:
-        refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=CheckpointError)
+        refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=RunError)
 
 
 def _with_data(
@@ -178,11 +178,11 @@ def _with_data(
 
 
 def _choose(settings: RunConfig, dataset: Dataset, budget: float) -> Choice:
-    from ltocf.runs.automatic import settle
+    from ltocf.runs.automatic import choose_model
 
     try:
         with show_progress() as progress:
-            return settle(settings, dataset.split, budget, progress)
+            return choose_model(settings, dataset.split, budget, progress)
     except KeyboardInterrupt:
         say(
             "\nstopped before a model was chosen, and nothing was kept. Start again with the same "

@@ -30,8 +30,8 @@ class CMN(PairModel):
     z = m_u + e_i; over the users v who have item i, p = softmax(z . m_v) and o = sum p_v c_v; the
     next hop asks with z' = relu(W z + o + b); the score is v . relu(U [m_u * e_i; o] + b).
     Deviations: the neighbours are capped; a user is not a neighbour of their own pairs, or training
-    would see what ranking cannot; `init` takes an MF (a GMF whose output weights are one), halved
-    as the authors do; Adam instead of clipped RMSProp (the shared trainer). A step gathers
+    would see what ranking cannot; `start_from` takes an MF (a GMF whose output weights are one),
+    halved as the authors do; Adam instead of clipped RMSProp (the shared trainer). A step gathers
     batch x items x neighbours rows of two tables; ranking all of Gowalla takes users x items x
     (4 neighbours + dim) x dim multiplications, about fifteen minutes of one core."""
 

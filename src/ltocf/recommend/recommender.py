@@ -16,7 +16,7 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, show_progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.recommend.answers import Answers, Fitted
-from ltocf.runs.automatic import settle
+from ltocf.runs.automatic import choose_model
 from ltocf.runs.fitting import cut_for, fit
 from ltocf.runs.pipeline import TEST_KS, starting_point
 from ltocf.runs.run import Run, load_run
@@ -91,7 +91,7 @@ class Recommender(Answers):
         dataset = as_dataset(log, items=items, **columns, threshold=threshold)
         if self.config.model_name == "auto":
             with _shown(progress) as shown:
-                self.config = settle(self.config, dataset.split, self.budget, shown).config
+                self.config = choose_model(self.config, dataset.split, self.budget, shown).config
         dataset = cut_for(self.config, dataset)
         start = starting_point(self.config, dataset)
         with _shown(progress) as shown:

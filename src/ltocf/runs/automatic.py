@@ -59,7 +59,7 @@ class Choice:
         return [asdict(row) for row in self.rows]
 
 
-def settle(
+def choose_model(
     config: RunConfig, split: Split, budget_seconds: float, progress: Progress = silent
 ) -> Choice:
     """`config` with the best model found in place of "auto".

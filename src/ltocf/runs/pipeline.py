@@ -10,7 +10,7 @@ from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.distributed import is_first, wait
-from ltocf.errors import CheckpointError, ConfigError
+from ltocf.errors import ConfigError, RunError
 from ltocf.files import refuse_occupied
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
@@ -30,7 +30,7 @@ def start_run(
 ) -> Run:
     """A run directory with everything checked and nothing trained."""
     if is_first():  # to the others it may be the first one's new run that is there
-        refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=CheckpointError)
+        refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=RunError)
     dataset = cut_for(config, dataset or load_dataset(config.dataset))
     # A wrong setting must fail before anything is written.
     model = build(config, dataset)
@@ -79,7 +79,7 @@ def train_run(run: Run, progress: Progress = silent) -> Metrics:
 def _train(run: Run, progress: Progress) -> Metrics:
     if run.finished:
         run.forget_state()  # it may have been killed just before it did
-        raise CheckpointError(f"{run.path}: already finished; nothing to resume")
+        raise RunError(f"{run.path}: already finished; nothing to resume")
     state = run.load_state()
     records = run.history()[: state.epoch if state else 0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.splits import all_in_train
-from ltocf.errors import CheckpointError, ConfigError
+from ltocf.errors import ConfigError, RunError
 from ltocf.files import refuse_occupied
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
@@ -32,10 +32,10 @@ def refit_run(
     if output.resolve() == run.path.resolve():
         raise ConfigError(f"{output}: is the run itself, which is what was measured; name another")
     if not run.finished:
-        raise CheckpointError(
+        raise RunError(
             f"{run.path}: training has not ended; continue with --resume before refitting it"
         )
-    refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=CheckpointError)
+    refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=RunError)
     epochs = chosen_epochs(run.history())
     about = {"run": str(run.path), "epochs": epochs, "metrics": run.metrics()}
     dataset = replace(

@@ -26,7 +26,7 @@ from ltocf import __version__
 from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.digests import Digests
-from ltocf.errors import CheckpointError, ConfigError, DataError
+from ltocf.errors import ConfigError, DataError, RunError
 from ltocf.files import new_directory
 from ltocf.models.base import Model
 from ltocf.ranking.metrics import Metrics
@@ -58,9 +58,7 @@ class Run:
         """A new directory with the settings and the data, and no weights yet."""
         _keep_events(path)
         config = config.model_copy(update={"versions": library_versions()})
-        with new_directory(
-            path, marker=MARKER, overwrite=overwrite, error=CheckpointError
-        ) as temporary:
+        with new_directory(path, marker=MARKER, overwrite=overwrite, error=RunError) as temporary:
             (temporary / MARKER).write_text(to_toml(config), encoding="utf-8")
             dataset.save(temporary / "data")
         return cls(path, config, dataset)
@@ -78,9 +76,7 @@ class Run:
     ) -> Run:
         """A new directory with a trained model in it; an old one is replaced in one move."""
         _keep_events(path)
-        with new_directory(
-            path, marker=MARKER, overwrite=overwrite, error=CheckpointError
-        ) as temporary:
+        with new_directory(path, marker=MARKER, overwrite=overwrite, error=RunError) as temporary:
             run = cls.create(temporary, config, dataset)
             run.finish(model, metrics)
         return cls(path, run.config, dataset)
@@ -95,14 +91,14 @@ class Run:
         """The run whose own files are in `path`. One that is replaced meanwhile is read again."""
         for _ in range(ATTEMPTS):
             digests = read_digests(path)
-            found: Run | CheckpointError
+            found: Run | RunError
             try:
                 found = cls._open(path, digests)
-            except CheckpointError as error:
+            except RunError as error:
                 found = error
             if digests.same_as(read_digests(path), *IDENTITY):
                 break
-        if isinstance(found, CheckpointError):
+        if isinstance(found, RunError):
             raise found
         return found
 
@@ -111,11 +107,11 @@ class Run:
         refuse_foreign(path)
         for name in IDENTITY:
             if problem := digests.problem(name):
-                raise CheckpointError(f"damaged run: {path / name} {problem}; train it again")
+                raise RunError(f"damaged run: {path / name} {problem}; train it again")
         try:
             return cls(path, read_config(path / MARKER), Dataset.load(path / "data"))
         except (ConfigError, DataError) as error:
-            raise CheckpointError(f"damaged run: {error}; train it again") from None
+            raise RunError(f"damaged run: {error}; train it again") from None
 
     def writing(self) -> AbstractContextManager[None]:
         """Be the only process that writes into the directory, which must still be this run's."""
@@ -130,7 +126,7 @@ class Run:
         """The model of this run, with the weights that were kept."""
         model = self.model
         if not self._files.exists(WEIGHTS):
-            raise CheckpointError(
+            raise RunError(
                 f"{self.path}: has no {WEIGHTS}: it has not been trained; continue with --resume"
             )
         try:
@@ -186,11 +182,11 @@ class Run:
     def forget_state(self) -> None:
         """Remove what resuming needed."""
         self._files.remove(STATE)
-        self._files.settle()
+        self._files.allow_only_written()
 
     def metrics(self) -> Metrics:
         if not self._files.exists(METRICS):
-            raise CheckpointError(
+            raise RunError(
                 f"{self.path}: has no test metrics: training has not ended; continue with --resume"
             )
         try:
@@ -214,7 +210,7 @@ def load_run(path: Path) -> tuple[Run, Model]:
 def _keep_events(path: Path) -> None:
     """Replacing a run must not remove what its service has promised to keep."""
     if (path / EVENTS).exists():
-        raise CheckpointError(
+        raise RunError(
             f"{path}: holds the events of its service ({EVENTS}); choose another output, or move "
             "that file and serve with --events FILE"
         )

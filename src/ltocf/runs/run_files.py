@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ltocf.digests import FILE as DIGESTS
 from ltocf.digests import Digests, Entry, entry_of, read_text
-from ltocf.errors import CheckpointError
+from ltocf.errors import RunError
 from ltocf.files import replacing, writing
 from ltocf.runs.versions import MARKER
 
@@ -21,7 +21,7 @@ IDENTITY = (MARKER, f"data/{DIGESTS}")  # two runs with these alike have setting
 Tensors = dict[str, Tensor]
 
 
-class ReplacedError(CheckpointError):
+class ReplacedError(RunError):
     """Another process has put another run in this one's place since it was opened."""
 
 
@@ -36,7 +36,7 @@ class RunFiles:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Be the only process that writes into the directory."""
-        with writing(self.path, error=CheckpointError):
+        with writing(self.path, error=RunError):
             self.digests()
             yield
 
@@ -47,7 +47,7 @@ class RunFiles:
         return digests
 
     def exists(self, name: str) -> bool:
-        """Whether the file is there; one that should be or is altered is a CheckpointError."""
+        """Whether the file is there; one that should be or is altered is a RunError."""
         digests = self.digests()
         while (problem := digests.problem(name)) is not None:
             before, digests = digests, self.digests()
@@ -57,7 +57,7 @@ class RunFiles:
 
     def put(self, name: str, write: Callable[[Path], object]) -> None:
         """Replace one file. Its digest is announced first, so that a crash leaves no mismatch."""
-        with self.writing(), replacing(self.path / name, error=CheckpointError) as temporary:
+        with self.writing(), replacing(self.path / name, error=RunError) as temporary:
             write(temporary)
             self._announce(name, entry_of(temporary))
 
@@ -74,7 +74,7 @@ class RunFiles:
         self._write_digests(digests)
         self._written[name] = entry
 
-    def settle(self) -> None:
+    def allow_only_written(self) -> None:
         """Allow no more than what was written: nothing is to be replaced any more."""
         with self.writing():
             digests = self.digests()
@@ -83,7 +83,7 @@ class RunFiles:
             self._write_digests(digests)
 
     def _write_digests(self, digests: Digests) -> None:
-        with replacing(self.path / DIGESTS, error=CheckpointError) as temporary:
+        with replacing(self.path / DIGESTS, error=RunError) as temporary:
             temporary.write_text(digests.to_json(), encoding="utf-8")
 
     def put_text(self, name: str, text: str) -> None:
@@ -111,14 +111,14 @@ class RunFiles:
         self.digests()
         return tensors, metadata
 
-    def damaged(self, name: str, what: str) -> CheckpointError:
-        return CheckpointError(f"{self.path}: damaged run: {name} {what}; train it again")
+    def damaged(self, name: str, what: str) -> RunError:
+        return RunError(f"{self.path}: damaged run: {name} {what}; train it again")
 
 
 def read_digests(path: Path) -> Digests:
     try:
         return Digests.read(path)
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(
+        raise RunError(
             f"{path}: damaged run: {DIGESTS} cannot be read ({error}); train it again"
         ) from None

@@ -16,7 +16,7 @@ from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.ingest.growth import Added, enlarge, read_more, rename_items
 from ltocf.data.ingest.readers import LogSource
-from ltocf.errors import CheckpointError
+from ltocf.errors import RunError
 from ltocf.files import real, refuse_occupied, writing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
@@ -62,7 +62,7 @@ def update_run(
     adds nothing is a DataError, and nothing is written.
     """
     with updating(run, output) as path:
-        refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=CheckpointError)
+        refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=RunError)
         contents = read_more(run.dataset, log, every_row_liked=every_row_liked, **reading)
         news = contents.interactions, contents.unliked
         dataset, added = enlarge(run.dataset, *news, text_ids=text_ids)
@@ -83,12 +83,12 @@ def updating(run: Run, output: Path | None = None) -> Iterator[Path]:
     """
     root = root_of(run.path)
     if output is not None and real(output) not in (real(root), real(run.path)):
-        with writing(output, error=CheckpointError):
+        with writing(output, error=RunError):
             yield output
         return
-    with writing(root, error=CheckpointError):
+    with writing(root, error=RunError):
         if current_path(root) != run.path:
-            raise CheckpointError(f"{root}: was updated by another process; open it again")
+            raise RunError(f"{root}: was updated by another process; open it again")
         clear_unused(root)
         version = next_version(root)
         yield version_path(root, version)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ltocf.digests import read_text
-from ltocf.errors import CheckpointError
+from ltocf.errors import RunError
 from ltocf.files import is_temporary, remove, replacing, writing
 
 MARKER = "config.toml"  # of a run directory
@@ -24,11 +24,9 @@ class InUse(NamedTuple):
 
 
 def refuse_foreign(path: Path) -> None:
-    """A CheckpointError where there is no run, before anything else is loaded."""
+    """A RunError where there is no run, before anything else is loaded."""
     if not (path / MARKER).is_file():
-        raise CheckpointError(
-            f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'"
-        )
+        raise RunError(f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'")
 
 
 def root_of(path: Path) -> Path:
@@ -50,7 +48,7 @@ def in_use(root: Path) -> InUse:
     except FileNotFoundError:
         return InUse(FIRST, None)
     except (OSError, ValueError, TypeError, RecursionError):
-        raise CheckpointError(
+        raise RunError(
             f"{pointer}: cannot be read; remove it to return to the first version"
         ) from None
     return found
@@ -89,16 +87,16 @@ def clear_unused(root: Path) -> None:
 
 def rollback(root: Path) -> InUse:
     """Return to the version before; a second time, to the one that was left."""
-    with writing(root, error=CheckpointError):  # an update that runs would undo it
+    with writing(root, error=RunError):  # an update that runs would undo it
         now = in_use(root)
         if now.previous is None:
-            raise CheckpointError(f"{root}: has no earlier version to return to")
+            raise RunError(f"{root}: has no earlier version to return to")
         if not version_path(root, now.previous).is_dir():
-            raise CheckpointError(f"{root}: version {now.previous} is no longer there")
+            raise RunError(f"{root}: version {now.previous} is no longer there")
         _point(root, InUse(now.previous, now.current))
         return in_use(root)
 
 
 def _point(root: Path, to: InUse) -> None:
-    with replacing(root / POINTER, error=CheckpointError) as temporary:
+    with replacing(root / POINTER, error=RunError) as temporary:
         temporary.write_text(json.dumps(to._asdict()) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ltocf.data.dataset import Dataset
 from ltocf.data.ingest.growth import Added, enlarge, forget_users, read_more
-from ltocf.errors import CheckpointError, DataError
+from ltocf.errors import DataError, RunError
 from ltocf.progress import Progress, silent
 from ltocf.recommend.joined import clock
 from ltocf.recommend.recommender import Recommender
@@ -53,7 +53,7 @@ def update_from_events(
 
     The latest share `checked` of them is not learned but checked on: they go on counting as events
     until the next update. People who asked to be forgotten leave the data set. If the new model is
-    clearly worse, a CheckpointError, and the run stays as it is.
+    clearly worse, a RunError, and the run stays as it is.
     """
     with updating(run) as path:
         old = Served.of_run(run, "old", store.id)
@@ -81,7 +81,7 @@ def update_from_events(
         new = Served(Recommender.wrap(model, dataset, run.config), "new", last)
         check = compare(old, new, store, news[len(learned) :][:AT_MOST])
         if check is not None and check[1]:
-            raise CheckpointError(
+            raise RunError(
                 f"{root_of(run.path)}: the updated model is worse on the latest "
                 f"{check[0].events:,} events (MRR {check[0].new_mrr:.4f}, before "
                 f"{check[0].old_mrr:.4f}); the run stays as it is"

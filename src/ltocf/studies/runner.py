@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ltocf.errors import CheckpointError
+from ltocf.errors import RunError
 from ltocf.files import replacing
 from ltocf.progress import Progress
 from ltocf.runs.pipeline import start_run, train_run
@@ -120,4 +120,4 @@ def _read_json(path: Path) -> dict[str, Any]:
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return values
     except ValueError:
-        raise CheckpointError(f"{path}: damaged; remove it to measure again") from None
+        raise RunError(f"{path}: damaged; remove it to measure again") from None
