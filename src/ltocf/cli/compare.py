@@ -21,7 +21,8 @@ def compare(
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            help="recall, ndcg, precision, hit, map or mrr; repeat for more. Default: recall, ndcg."
+            help="What to compare: recall, ndcg, precision, hit, map or mrr; repeat for more. "
+            "Default: recall, ndcg."
         ),
     ] = None,
     resamples: Annotated[

@@ -18,7 +18,9 @@ def export(
     ],
     format: Annotated[
         list[str] | None,
-        typer.Option("--format", "-f", help="parquet, hnsw or onnx; repeat for more."),
+        typer.Option(
+            "--format", "-f", help="What to write: parquet, hnsw or onnx; repeat for more."
+        ),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,

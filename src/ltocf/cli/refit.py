@@ -19,7 +19,9 @@ def refit(
     run: RunPath,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="RUN", help="Default: RUN-deploy."),
+        typer.Option(
+            "--output", "-o", metavar="RUN", help="Where the new run goes. Default: RUN-deploy."
+        ),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,

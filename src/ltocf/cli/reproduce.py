@@ -30,25 +30,32 @@ def reproduce(
     ] = None,
     data: Annotated[
         str,
-        typer.Option(help="gowalla, yelp2018, amazon-book, town or a data set's directory."),
+        typer.Option(help="One of gowalla, yelp2018, amazon-book, town or a data set's directory."),
     ] = "town",
     budget: Annotated[
         BudgetName | None,
         typer.Option(
-            help="quick shows in minutes that every study runs; full gives figures that mean "
-            "something. Default: quick on the town, full elsewhere.",
+            help="What to spend: quick shows in minutes that every study runs; full gives figures "
+            "that mean something. Default: quick on the town, full elsewhere.",
             show_default=False,
         ),
     ] = None,
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=1, help="For every setting. Default: as each study needs.", show_default=False
+            min=1,
+            help="How many seeds for every setting. Default: as each study needs.",
+            show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Default: runs/paper-DATA."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where report and pictures go. Default: runs/paper-DATA.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -33,7 +33,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on. Others than loopback need a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 takes a free one.")
+    ] = 8000,
     events: Events = None,
     token: Annotated[
         str | None,

@@ -37,11 +37,13 @@ def train(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="RUN", help="Default: runs/DATASET-MODEL."),
+        typer.Option(
+            "--output", "-o", metavar="RUN", help="Where the run goes. Default: runs/DATASET-MODEL."
+        ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="See 'ltocf models', or 'auto'. Default: ltocf."),
+        typer.Option("--model", help="One that 'ltocf models' lists, or auto. Default: ltocf."),
     ] = None,
     config: Annotated[
         str | None,

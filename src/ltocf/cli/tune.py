@@ -21,13 +21,23 @@ def tune(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Default: runs/DATASET-MODEL-tune."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where the study goes. Default: runs/DATASET-MODEL-tune.",
+        ),
     ] = None,
-    model: Annotated[str, typer.Option("--model", help="See 'ltocf models'.")] = "ltocf",
-    trials: Annotated[int, typer.Option(min=1, help="To add to the study.")] = 20,
+    model: Annotated[str, typer.Option("--model", help="One that 'ltocf models' lists.")] = "ltocf",
+    trials: Annotated[int, typer.Option(min=1, help="How many trials to add to the study.")] = 20,
     space: Annotated[
         list[str] | None,
-        typer.Option("--space", help="key=low:high or key=a|b|c; repeat. Default: the usual."),
+        typer.Option(
+            "--space",
+            metavar="KEY=VALUES",
+            help="What to search, as key=low:high or key=a|b|c; repeat for more. "
+            "By default, what is usual for the model.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

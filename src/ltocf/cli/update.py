@@ -29,9 +29,9 @@ def update(
         str | None,
         typer.Argument(
             metavar="[NEW_LOG]",
-            help="Default: the events of the run's service. In any form that 'ltocf prepare' "
-            "takes. It is read as the run's own log was: "
-            "with its columns, threshold, weights and separator, unless they are named here.",
+            help="A log in any form that 'ltocf prepare' takes. It is read as the run's own log "
+            "was, with its columns, threshold, weights and separator, unless they are named here. "
+            "Default: the events of the run's service.",
         ),
     ] = None,
     events: Annotated[
@@ -58,13 +58,16 @@ def update(
             "--output",
             "-o",
             metavar="RUN",
-            help="Default: a new version in the run's place; 'ltocf rollback' returns to the old.",
+            help="Where the updated run goes. Default: a new version in the run's place; 'ltocf "
+            "rollback' returns to the old.",
         ),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=0, help="Of the warm fit.")] = 2,
+    epochs: Annotated[int, typer.Option(min=0, help="Epochs of the warm fit.")] = 2,
     learning_rate: Annotated[
         float | None,
-        typer.Option(min=0, help="Of the warm fit. Default: a quarter of the run's."),
+        typer.Option(
+            min=0, help="The learning rate of the warm fit. Default: a quarter of the run's."
+        ),
     ] = None,
     user: Column = None,
     item: Column = None,
