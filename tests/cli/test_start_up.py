@@ -29,7 +29,8 @@ def folder(hamlet, tmp_path_factory):
     ("arguments", "code"),
     [
         ("--version", 0),
-        ("train --help", 0),
+        ("models", 0),
+        ("models nope", 2),
         ("datasets", 0),
         ("configs", 0),
         ("train --config nope", 2),
@@ -60,3 +61,11 @@ def test_torch_and_numba_are_not_waited_for(folder, arguments, code):
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.stdout.splitlines()[-1] == str(code), done.stderr
     assert (code == 0) == (done.stderr == "")
+
+
+@pytest.mark.parametrize("arguments", ["--help", "train --help", "models"])
+def test_help_waits_for_no_library_of_ours(arguments):
+    watched = WATCHED.replace('"torch",', '"torch", "polars", "numpy", "rich",')
+    command = [sys.executable, "-c", watched, *arguments.split()]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "0", done.stderr

@@ -38,6 +38,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode=None,
     help="Collaborative filtering with LT-OCF: who should see what, and why.",
     epilog="Start with: ltocf demo",
 )

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from ltocf.cli.output import Json, print_json
 
 
-def models(as_json: Json = False) -> None:
-    """What --model takes, and the settings of each."""
-    from ltocf.models import MODELS
+def models(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODEL]", help="Show the settings of this one.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List what --model takes, or the settings of one model and their defaults."""
+    from ltocf.models import MODELS, check_settings, summary
 
-    settings = {name: kind.Config().model_dump(mode="json") for name, kind in MODELS.items()}
+    if name is None and not as_json:
+        for known in MODELS:
+            print(f"{known:<12} {summary(known)}")
+        print("ltocf models MODEL shows the settings of one.")
+        return
+    settings = {
+        known: check_settings(known, {}).model_dump(mode="json")
+        for known in ([name] if name else MODELS)
+    }
     if as_json:
         print_json(settings)
-        return
-    for name, kind in MODELS.items():
-        first_line = (kind.__doc__ or "").strip().splitlines()[0]
-        print(f"{name}: {first_line}")
-        if settings[name]:
-            print("    " + "  ".join(f"{key}={value}" for key, value in settings[name].items()))
+    elif name is not None:
+        print(summary(name))
+        for key, value in settings[name].items():
+            print(f"  {key} = {value!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ltocf.config import validated
@@ -79,6 +80,12 @@ OLD_NAMES = {"sansa": "sparse_ease"}  # of runs and configs that were written be
 
 def current_name(name: str) -> str:
     return OLD_NAMES.get(name, name)
+
+
+def summary(name: str) -> str:
+    """The first line of a model's file, read and not imported: torch need not be waited for."""
+    text = files(__name__).joinpath(f"{current_name(name)}.py").read_text(encoding="utf-8")
+    return text.partition('"""')[2].partition('"""')[0].splitlines()[0]
 
 
 def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:

@@ -1,4 +1,4 @@
-"""The floor under every model: the same list for everybody, or a random one."""
+"""Popularity: the same list for everybody, the floor under every model."""
 
 import torch
 from scipy.sparse import csr_array

@@ -1,4 +1,4 @@
-"""The floor under the floor: lists drawn by lot."""
+"""Random: lists drawn by lot, the floor under the floor."""
 
 import torch
 from scipy.sparse import csr_array
