@@ -101,3 +101,9 @@ def test_configs_are_immutable():
 def test_the_number_of_negatives_falls_with_the_density(density: float, negatives: int) -> None:
     assert BPR().negatives_for(density) == negatives
     assert BPR(negatives=3).negatives_for(density) == 3
+
+
+@pytest.mark.parametrize(("pairs", "l2"), [(27, 1e-2), (135, 2e-3), (1, 2.7e-2)])
+def test_the_penalty_of_a_pair_falls_with_the_pairs_of_a_user(pairs: float, l2: float) -> None:
+    assert BPR().l2_for(pairs) == pytest.approx(l2)
+    assert BPR(l2=0).l2_for(pairs) == 0

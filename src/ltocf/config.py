@@ -25,7 +25,12 @@ class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     negatives: int | None = Field(default=None, ge=1)
     # Keep the one that the model scores highest, take the mean over all, or share one draw.
     sampling: Literal["hardest", "uniform", "shared"] = "hardest"
-    l2: float = Field(default=2e-3, ge=0)  # on the rows of the batch in the initial embeddings
+    # On the rows of the batch in the initial embeddings; none: the less, the more pairs users have.
+    l2: float | None = Field(default=None, ge=0)
+
+    def l2_for(self, pairs_per_user: float) -> float:
+        """A prior counts once, however many pairs a user has: the penalty of each is a share."""
+        return 0.27 / max(pairs_per_user, 10) if self.l2 is None else self.l2
 
     def negatives_for(self, density: float) -> int:
         """The denser the data, the likelier a hard negative is an item that its user would like."""
@@ -40,6 +45,9 @@ class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     sampling: Literal["uniform", "shared"] = "shared"  # drawn for each positive, or for a batch
     temperature: float = Field(default=0.1, gt=0)  # that scores are divided by
     l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
+
+    def l2_for(self, pairs_per_user: float) -> float:
+        return self.l2
 
     def negatives_for(self, density: float) -> int:
         return self.negatives

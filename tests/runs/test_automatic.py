@@ -14,6 +14,7 @@ from torch import Tensor
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions, Rows
+from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.scorer import Scorer
@@ -43,6 +44,16 @@ def test_a_bad_candidate_is_not_chosen(hamlet: Dataset, monkeypatch: pytest.Monk
     monkeypatch.setattr(automatic, "CANDIDATES", ("random", "rp3beta"))
     monkeypatch.setattr(automatic, "halves", lambda valid, seed: (valid, _nothing(valid)))
     assert choose_model(AUTO, hamlet.split, 600).config.model_name == "rp3beta"
+
+
+def test_a_setting_holds_for_every_candidate_that_has_it(hamlet: Dataset) -> None:
+    config = RunConfig(model={"name": "auto", "recency": 0.4})
+    chosen = settle(config, hamlet.split, 0).config
+    assert chosen.model_options["recency"] == 0.4
+    rows = settle(config, hamlet.split, 600).rows
+    assert all("recency=0.4" in row.tried for row in rows if row.tried.startswith("chebycf"))
+    with pytest.raises(ConfigError, match="'tempo' is no setting of anything that 'auto' tries"):
+        settle(RunConfig(model={"name": "auto", "tempo": 1}), hamlet.split, 0)
 
 
 def test_a_spent_budget_tries_the_cheapest_and_says_what_it_left_out(hamlet: Dataset) -> None:

@@ -157,6 +157,10 @@ class Interactions:
         """The share of all pairs of a user and an item that are there."""
         return len(self) / max(self.n_users * self.n_items, 1)
 
+    @property
+    def pairs_per_user(self) -> float:
+        return len(self) / max(self.n_users, 1)
+
     @cached_property
     def indptr(self) -> NDArray[np.int64]:
         """User u's items are `items[indptr[u]:indptr[u + 1]]`, ascending. (n_users + 1,)"""

@@ -110,6 +110,10 @@ class Model(nn.Module, ABC):
         """How many the loss takes; of these data, where it leaves that to them."""
         return loss.negatives_for(self.graph.interactions.density)
 
+    def l2(self, loss: Loss) -> float:
+        """On the vectors of a batch; as these data ask for, where the loss leaves that to them."""
+        return loss.l2_for(self.graph.interactions.pairs_per_user)
+
     def carry_(self, other: Model) -> None:
         """Take over from a model of some of these pairs what it learned about all of them, such as
         times; the parameters are drawn and trained anew."""

@@ -219,10 +219,11 @@ class EmbeddingModel(Model):
             loss,
             lambda near, far: self.loss_of_scores(near, far, loss),
         )
-        if not loss.l2:
+        l2 = self.l2(loss)
+        if not l2:
             return mean
         penalised = table if self.penalise_final else self.weight
-        return mean + loss.l2 / (2 * batch.rows) * total(squared_norms(penalised, counts))
+        return mean + l2 / (2 * batch.rows) * total(squared_norms(penalised, counts))
 
     def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:
         """The mean loss of the scores of positives (n, orders) and of negatives (n, any)."""

@@ -60,10 +60,10 @@ class PairModel(Model):
             negatives = negatives.flatten()[: loss.negatives or SHARED].expand(len(users), -1)
         scores = self.score(users, torch.cat([positives, negatives], 1))
         total = score_loss(scores[:, 0], scores[:, 1:], loss)
-        if loss.l2:
+        if l2 := self.l2(loss):
             n_users = self.graph.n_users
             rows = users, positives + n_users, negatives + n_users
-            total = total + loss.l2 * half_norms(self.weight, *rows)
+            total = total + l2 * half_norms(self.weight, *rows)
         if self.config.network_l2:
             squares = [weight.square().sum() for weight in self.penalised()]
             total = total + self.config.network_l2 / 2 * torch.stack(squares).sum()

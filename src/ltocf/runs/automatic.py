@@ -15,7 +15,14 @@ from ltocf.errors import DataError
 from ltocf.models.blend import BlendScorer
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.candidates import CANDIDATES, Trial, estimated_seconds, fits, try_candidate
+from ltocf.runs.candidates import (
+    CANDIDATES,
+    Trial,
+    check_given,
+    estimated_seconds,
+    fits,
+    try_candidate,
+)
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.validation import with_validation
 
@@ -62,7 +69,8 @@ class Choice:
 def choose_model(
     config: RunConfig, split: Split, budget_seconds: float, progress: Progress = silent
 ) -> Choice:
-    """`config` with the best model found in place of "auto".
+    """`config` with the best model found in place of "auto". A setting of a model in `config` holds
+    for every candidate that has it.
 
     Validation pairs are cut as the test pairs were. A candidate whose trial and final fit would not
     end within the budget, by a measurement on a part of the users, is passed over; the cheapest is
@@ -70,6 +78,7 @@ def choose_model(
     other half judge it.
     """
     started = time.perf_counter()
+    check_given(config)
     cut = with_validation(split, config.train, config.seed, fewest=1)
     if not len(cut.valid):
         raise DataError("too few interactions to compare models on; name one with --model")

@@ -14,11 +14,13 @@ from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
+from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models import build_model
+from ltocf.models import MODELS, build_model
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
+from ltocf.runs.depth import EPOCHS_FOR_DEPTH
 from ltocf.runs.fitting import fit
 
 Options = dict[str, Any]
@@ -66,22 +68,36 @@ def try_candidate(
         return _trained(split, valid, config, recency)
     started = time.perf_counter()
     found: list[tuple[float, float, Options, Scorer]] = []
-    for options, scorer in _closed_forms(name, split, config.seed):
+    for options, scorer in _closed_forms(name, split, config):
         metrics = evaluate(scorer, valid, split.train)
         found.append((metrics["recall@20"], metrics["ndcg@20"], options, scorer))
     recall, ndcg, options, scorer = max(found, key=lambda tried: tried[0])
     return Trial(name, options, scorer, recall, ndcg, time.perf_counter() - started)
 
 
-def _closed_forms(name: str, split: Split, seed: int) -> Iterator[tuple[Options, Scorer]]:
-    graph = BipartiteGraph(split.train)
+def given_to(name: str, config: RunConfig) -> Options:
+    """What the user has settled of a candidate: each has what it knows of."""
+    fields = MODELS[name].Config.model_fields
+    return {key: value for key, value in config.model_options.items() if key in fields}
+
+
+def check_given(config: RunConfig) -> None:
+    known = {key for name in CANDIDATES for key in given_to(name, config)}
+    for key in config.model_options:
+        if key not in known:
+            raise ConfigError(f"{key!r} is no setting of anything that 'auto' tries")
+
+
+def _closed_forms(name: str, split: Split, config: RunConfig) -> Iterator[tuple[Options, Scorer]]:
+    graph, given = BipartiteGraph(split.train), given_to(name, config)
     timed = split.train.timestamps is not None
     for own in [{"l2": l2} for l2 in EASE_L2] if name == "ease" else [Options()]:
+        own |= given
         model = build_model(graph, name, own)
-        model.initialise_(seed)
+        model.initialise_(config.seed)
         scorer = model.scorer()
         yield own, scorer
-        if timed and "recency" in model.Config.model_fields:
+        if timed and "recency" not in given and "recency" in model.Config.model_fields:
             for recency in RECENCIES:
                 if (recent := scorer.with_recency(recency)) is not None:
                     yield own | {"recency": recency}, recent
@@ -90,6 +106,7 @@ def _closed_forms(name: str, split: Split, seed: int) -> Iterator[tuple[Options,
 def _trained(split: Split, valid: Interactions, config: RunConfig, recency: float) -> Trial:
     started = time.perf_counter()
     options: Options = {"recency": recency} if recency else {}
+    options |= given_to("ltocf", config)
     train = config.train.model_copy(update={"protocol": "validation", "refit": False})
     settings = config.model_copy(update={"model": {"name": "ltocf"} | options, "train": train})
     cut = replace(split, valid=valid)
@@ -122,10 +139,10 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
     started = time.perf_counter()
     if name == "ltocf":
         once = config.train.model_copy(update={"epochs": 1, "protocol": "fixed"})
-        model = {"name": "ltocf", "learn_times": False}
+        model = {"name": "ltocf"} | given_to("ltocf", config) | {"learn_times": False}
         settings = config.model_copy(update={"model": model, "train": once})
         fit(Dataset("auto", replace(split, train=part, valid=split.valid)), settings)
-        epochs = config.train.epochs_for(len(train) / max(train.n_users, 1)) + 6  # for the times
+        epochs = config.train.epochs_for(train.pairs_per_user) + EPOCHS_FOR_DEPTH
     else:
         build_model(BipartiteGraph(part), name, {}).initialise_(config.seed)
         epochs = 1

@@ -96,7 +96,7 @@ def fit(
         return Fit(final, dataset, [])
     split, held_out = dataset.split, held_out_of(config, dataset.split)
     schedule = config.train.model_copy(
-        update={"epochs": config.train.epochs_for(len(split.seen) / max(split.train.n_users, 1))}
+        update={"epochs": config.train.epochs_for(split.seen.pairs_per_user)}
     )
     begin = start or (lambda model: model.draw_(config.seed))
     refits = config.train.refit and config.train.protocol == "validation" and held_out is not None

@@ -64,7 +64,7 @@ def _fitted(
     begin = starting_point(run.config, run.dataset) or (lambda model: model.draw_(config.seed))
     begin(model)
     schedule = config.train.model_copy(
-        update={"epochs": config.train.epochs_for(len(seen) / max(seen.n_users, 1))}
+        update={"epochs": config.train.epochs_for(seen.pairs_per_user)}
     )
     train(model, schedule, config.loss, seed=config.seed, last_epoch=epochs, progress=progress)
     return model

@@ -48,7 +48,7 @@ def train(
             f"{', '.join(model.losses)}"
         )
     pairs = model.graph.interactions
-    epochs = config.epochs_for(len(pairs) / max(pairs.n_users, 1))
+    epochs = config.epochs_for(pairs.pairs_per_user)
     if last_epoch is None:
         last_epoch = epochs
 
