@@ -57,8 +57,9 @@ def test_dormand_prince_agrees_to_its_tolerance(graph: BipartiteGraph, connectio
     setting = {"solver": "dormand_prince", "connection": connection, "rtol": 1e-8, "atol": 1e-10}
     ours = result(graph, probe, **setting)
     theirs = result(graph, probe, **setting, propagation="reference")
-    assert_close(ours[0], theirs[0], rtol=1e-6, atol=1e-7)
-    assert_close(ours[1], theirs[1], rtol=1e-6, atol=1e-7)
+    # Each chooses its own steps: their errors, of about rtol, are multiplied by `scale`.
+    assert_close(ours[0], theirs[0], rtol=1e-5, atol=1e-6)
+    assert_close(ours[1], theirs[1], rtol=1e-5, atol=1e-6)
     # torchdiffeq differentiates the interpolant between its steps, which is an order less accurate.
     assert_close(ours[2], theirs[2], rtol=1e-3, atol=1e-4)
 

@@ -20,7 +20,7 @@ from ltocf.models import MODELS, build_model
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.depth import EPOCHS_FOR_DEPTH
+from ltocf.runs import depth
 from ltocf.runs.fitting import fit
 
 Options = dict[str, Any]
@@ -142,7 +142,7 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
         model = {"name": "ltocf"} | given_to("ltocf", config) | {"learn_times": False}
         settings = config.model_copy(update={"model": model, "train": once})
         fit(Dataset("auto", replace(split, train=part, valid=split.valid)), settings)
-        epochs = config.train.epochs_for(train.pairs_per_user) + EPOCHS_FOR_DEPTH
+        epochs = config.train.epochs_for(train.pairs_per_user) + 2 * depth.EPOCHS
     else:
         build_model(BipartiteGraph(part), name, {}).initialise_(config.seed)
         epochs = 1

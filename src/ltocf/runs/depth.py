@@ -1,8 +1,7 @@
 """Learn the times of LT-OCF on pairs that its embeddings do not train on.
 
 On the pairs that the embeddings fit, times learn to fit them too, which asks for less smoothing
-than generalising does. On held-out pairs they find how a depth that generalises is spaced; how deep
-the best is depends on what embeddings trained with it become, so that is tried.
+than generalising does. On held-out pairs they find a depth that generalises.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1
 NEGATIVES = 64  # uniform: against the hardest, a response that makes all items alike would win
 MOST_PAIRS = 16384  # of a step
 FEWEST_PAIRS = 500  # fewer say more about themselves than about the depth
-TRIAL_EPOCHS = 3
-STRETCH, MOST_STRETCHES = 1.25, 10  # of all times, from one trial to the next
-EPOCHS_FOR_DEPTH = 12  # that all of this takes as long as, where the first depth is about right
+USUAL_DEPTH, TRIAL_EPOCHS = 4.0, 3
 
 
 class Gaps(nn.Module):
@@ -65,12 +62,12 @@ def learn_depth_(
     if len(held_out) < FEWEST_PAIRS:
         return
     for part in learners(model):
+        _begin(part, held_out, config, loss, seed, progress)
         with threads_for(part.weight.numel()):
             _learn(part, held_out, config, loss, seed, progress)
-        _stretch(part, held_out, config, loss, seed, progress)
 
 
-def _stretch(
+def _begin(
     model: LTOCF,
     held_out: Interactions,
     config: TrainConfig,
@@ -78,30 +75,26 @@ def _stretch(
     seed: int,
     progress: Progress,
 ) -> None:
-    """Stretch or shrink all times for as long as embeddings trained with them rank `held_out`
-    better."""
+    """Begin with the usual depth if a short training ranks `held_out` better with it than with the
+    one that was asked for: from far too deep, the times do not find back."""
     _, *inner, end = model.times().tolist()
     last = min(config.epochs_for(model.graph.interactions.pairs_per_user), TRIAL_EPOCHS)
-    if not last:
+    if end == USUAL_DEPTH or not last:
         return
 
-    def stretched(power: int) -> TimePoints:
-        factor = STRETCH**power
+    def stretched(factor: float) -> TimePoints:
         return TimePoints([time * factor for time in inner], end * factor, learn=False)
 
-    found: dict[int, float] = {}
-    best, untried = 0, [0, -1, 1]
-    while untried and len(found) < MOST_STRETCHES:
-        for power in untried:
-            model.times = stretched(power)
-            model.draw_(seed)
-            # The first epochs of a whole training: at its rate, what overfits does so at once.
-            records = train(model, config, loss, seed=seed, held_out=held_out, last_epoch=last)
-            found[power] = max(record.metrics.get(SELECT_BY, 0.0) for record in records)
-            note = f"end time {float(model.times.end):.2f}: Recall@20 {found[power]:.4f}"
-            progress("trying depths", len(found), None, note)
-        best = max(found, key=lambda power: found[power])
-        untried = [power for power in (best - 1, best + 1) if power not in found]
+    found: dict[float, float] = {}
+    for factor in (1.0, USUAL_DEPTH / end):
+        model.times = stretched(factor)
+        model.draw_(seed)
+        # The first epochs of a whole training: at its rate, what overfits does so at once.
+        records = train(model, config, loss, seed=seed, held_out=held_out, last_epoch=last)
+        found[factor] = max(record.metrics.get(SELECT_BY, 0.0) for record in records)
+        note = f"end time {end * factor:.2f}: Recall@20 {found[factor]:.4f}"
+        progress("trying depths", len(found), 2, note)
+    best = max(found, key=lambda factor: found[factor])
     model.times = stretched(best)
 
 
