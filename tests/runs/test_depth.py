@@ -11,7 +11,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.sources.town import make_town
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.ltocf import LTOCF
-from ltocf.runs.depth import Gaps, learn_depth_
+from ltocf.runs.depth import USUAL_DEPTH, Gaps, learn_depth_
 from ltocf.runs.fitting import cut_for, fit
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
@@ -46,6 +46,16 @@ def test_all_times_learn_the_end_time_among_them() -> None:
     assert times == sorted(times)
     assert not np.isclose(times[1:], [0.125, 0.25, 0.375, 0.5]).any()
     assert model.weight.requires_grad and not model.times.inner.requires_grad
+
+
+def test_from_far_too_deep_the_times_begin_with_the_usual_depth() -> None:
+    split = with_validation(TOWN.split, TRAIN, 0)
+    graph, found = BipartiteGraph(split.train), []
+    for end in (USUAL_DEPTH, 12 * USUAL_DEPTH):
+        model = LTOCF(graph, LTOCF.Config(dim=8, end_time=end))
+        learn_depth_(model, split.valid, TRAIN, BPR(negatives=4), seed=0)
+        found.append(model.times().detach())
+    assert_close(found[0], found[1], rtol=1e-3, atol=1e-3)
 
 
 def test_what_was_learned_on_held_out_pairs_goes_into_the_fit_on_all_pairs() -> None:
