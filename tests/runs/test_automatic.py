@@ -48,12 +48,12 @@ def test_a_bad_candidate_is_not_chosen(hamlet: Dataset, monkeypatch: pytest.Monk
 
 def test_a_setting_holds_for_every_candidate_that_has_it(hamlet: Dataset) -> None:
     config = RunConfig(model={"name": "auto", "recency": 0.4})
-    chosen = settle(config, hamlet.split, 0).config
+    chosen = choose_model(config, hamlet.split, 0).config
     assert chosen.model_options["recency"] == 0.4
-    rows = settle(config, hamlet.split, 600).rows
+    rows = choose_model(config, hamlet.split, 600).rows
     assert all("recency=0.4" in row.tried for row in rows if row.tried.startswith("chebycf"))
     with pytest.raises(ConfigError, match="'tempo' is no setting of anything that 'auto' tries"):
-        settle(RunConfig(model={"name": "auto", "tempo": 1}), hamlet.split, 0)
+        choose_model(RunConfig(model={"name": "auto", "tempo": 1}), hamlet.split, 0)
 
 
 def test_a_spent_budget_tries_the_cheapest_and_says_what_it_left_out(hamlet: Dataset) -> None:
