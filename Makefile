@@ -31,7 +31,7 @@ kills: .venv/installed-dev
 # Whether the installed versions suit each other; and, with a network, whether any has a known hole.
 audit: .venv/installed-dev
 	$(BIN)/pip check
-	@$(BIN)/python -c 'import pip_audit' 2>/dev/null && $(BIN)/pip-audit || echo 'for known holes: $(BIN)/pip install pip-audit (it asks the network)'
+	$(BIN)/python tools/audit.py
 
 # What computes, where other instructions and other numbers of threads round otherwise. Each line is
 # one kind of machine: what ATen (torch), OpenBLAS (NumPy, SciPy), MKL (torch) and Numba may use.

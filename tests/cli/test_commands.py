@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from ltocf.recommend.recommender import Recommender
+from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
 
 
@@ -135,6 +137,28 @@ def test_an_output_that_holds_a_run_is_refused(ltocf, run):
     assert code == 2
     assert "--overwrite" in err
     assert sorted(path.name for path in run.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["evaluate", "recommend"])
+def test_a_run_that_is_replaced_while_it_is_read_is_read_again(
+    ltocf, command, hamlet, tmp_path, monkeypatch
+):
+    old, new = (Recommender(name).fit(hamlet) for name in ("itemknn", "popularity"))
+    user = hamlet.split.train.user_ids.ids[0]
+    words = (tmp_path / "run", *(["--user", user] if command == "recommend" else []), "--json")
+    new.save(tmp_path / "run")
+    _, expected, _ = ltocf(command, *words)
+    old.save(tmp_path / "run", overwrite=True)
+    opened = Run.open
+
+    def replaced(path):
+        run = opened(path)
+        monkeypatch.setattr(Run, "open", opened)
+        new.save(path, overwrite=True)
+        return run
+
+    monkeypatch.setattr(Run, "open", replaced)
+    assert ltocf(command, *words)[:2] == (0, expected)
 
 
 def test_an_unwritable_output_is_one_clear_line(ltocf, tmp_path):

@@ -23,12 +23,12 @@ def evaluate(
 ) -> None:
     """Test a run on the pairs that were held out: every unseen item is a candidate."""
     from ltocf.runs.pipeline import TEST_KS, test
-    from ltocf.runs.run import Run
+    from ltocf.runs.run import load_run
 
-    opened = Run.open(run)
+    opened, model = load_run(run)
     ks = sorted(set(k or TEST_KS))
     with show_progress() as progress:
-        metrics = test(opened, opened.load(), ks, progress)
+        metrics = test(opened, model, ks, progress)
     if as_json:
         print_json(metrics)
         return

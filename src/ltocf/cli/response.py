@@ -29,14 +29,14 @@ def response(
     refuse_file(output, overwrite=True, kinds=PICTURES)
 
     from ltocf.runs.responses import draw_change, draw_responses, solver_responses
-    from ltocf.runs.run import Run
+    from ltocf.runs.run import load_run
 
     if run is None:
         connection = "residual" if residual else "linear"
         responses = solver_responses("residual" if residual else "linear")
         draw_responses(output, responses, title=f"{connection} connection", relative=True)
     else:
-        responses = Run.open(run).load().responses()
+        responses = load_run(run)[1].responses()
         draw = draw_change if len(responses) == 2 else draw_responses
         draw(output, responses, title=str(run))
     say(f"wrote {output}")

@@ -19,7 +19,7 @@ from ltocf.runs.columns import check_processes
 from ltocf.runs.curves import draw_curves
 from ltocf.runs.fitting import build, cut_for, fit, learned_from, require_room
 from ltocf.runs.records import EpochRecord, TrainState
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, load_run
 from ltocf.runs.versions import MARKER
 
 TEST_KS = (10, 20, 50)
@@ -53,7 +53,7 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
     into the new model."""
     if config.start_from is None:
         return None
-    run = Run.open(Path(config.start_from))
+    run, model = load_run(Path(config.start_from))
     theirs, ours = learned_from(run.config, run.dataset.split), dataset.split.train
     same_ids = theirs.user_ids == ours.user_ids and theirs.item_ids == ours.item_ids
     if not same_ids or theirs.fingerprint != ours.fingerprint:
@@ -61,7 +61,7 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
             f"start_from = {config.start_from!r} was trained on other pairs; train it on the same "
             "data set with refit=false or protocol=fixed, and both with the same seed"
         )
-    weights = run.load().fitted_state()
+    weights = model.fitted_state()
 
     def start(model: Model) -> None:
         model.draw_(config.seed)
