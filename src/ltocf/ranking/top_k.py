@@ -16,6 +16,8 @@ from ltocf.errors import ConfigError
 
 # A tile of scores: large enough for an efficient matrix product, small enough to stay cached.
 TILE_BYTES = 32 * 2**20
+# So many scores are ranked before another thread wakes up, which takes a busy machine milliseconds.
+FEW = 2**20
 
 
 class Ranked(NamedTuple):
@@ -85,37 +87,52 @@ def rank(scores: Tensor, k: int, users: Rows, seen: Interactions | None) -> Rank
         np.full((len(users), k), -1, np.int32), np.full((len(users), k), -np.inf, np.float32)
     )
     dense = scores.detach().to(torch.float32).contiguous().numpy()
-    _mask_and_rank(dense, indptr, items, rows, out.items, out.scores)
+    kernel = _rank_here if dense.size <= FEW else _rank_on_all_threads
+    kernel(dense, indptr, items, rows, out.items, out.scores)
     return out
 
 
-@njit(cache=True, parallel=True)
-def _mask_and_rank(
+@njit(cache=True)
+def _rank_here(
     scores: Any, indptr: Any, seen: Any, rows: Any, out_items: Any, out_scores: Any
 ) -> None:
-    k, chunk = out_items.shape[1], 64
+    for b in range(scores.shape[0]):
+        owned = seen[indptr[rows[b]] : indptr[rows[b] + 1]]
+        _mask_and_rank(scores[b], owned, out_items[b], out_scores[b])
+
+
+@njit(cache=True, parallel=True)
+def _rank_on_all_threads(
+    scores: Any, indptr: Any, seen: Any, rows: Any, out_items: Any, out_scores: Any
+) -> None:
     for b in prange(scores.shape[0]):
-        row, items, best = scores[b], out_items[b], out_scores[b]
-        for p in range(indptr[rows[b]], indptr[rows[b] + 1]):
-            row[seen[p]] = -np.inf
-        # Nearly every chunk has no score above the k-th best so far: one vectorised pass skips it.
-        for start in range(0, row.shape[0], chunk):
-            end = min(start + chunk, row.shape[0])
-            above = 0
-            for i in range(start, end):
-                above += row[i] > best[k - 1]
-            if above == 0:
-                continue
-            for i in range(start, end):
-                score = row[i]
-                if score > best[k - 1]:
-                    place = k - 1
-                    while place > 0 and best[place - 1] < score:
-                        best[place] = best[place - 1]
-                        items[place] = items[place - 1]
-                        place -= 1
-                    best[place] = score
-                    items[place] = i
+        owned = seen[indptr[rows[b]] : indptr[rows[b] + 1]]
+        _mask_and_rank(scores[b], owned, out_items[b], out_scores[b])
+
+
+@njit(cache=True)
+def _mask_and_rank(row: Any, owned: Any, items: Any, best: Any) -> None:
+    k, chunk = len(best), 64
+    for item in owned:
+        row[item] = -np.inf
+    # Nearly every chunk has no score above the k-th best so far: one vectorised pass skips it.
+    for start in range(0, row.shape[0], chunk):
+        end = min(start + chunk, row.shape[0])
+        above = 0
+        for i in range(start, end):
+            above += row[i] > best[k - 1]
+        if above == 0:
+            continue
+        for i in range(start, end):
+            score = row[i]
+            if score > best[k - 1]:
+                place = k - 1
+                while place > 0 and best[place - 1] < score:
+                    best[place] = best[place - 1]
+                    items[place] = items[place - 1]
+                    place -= 1
+                best[place] = score
+                items[place] = i
 
 
 def _rank_on_gpu(

@@ -58,8 +58,8 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
     return csr_array(arrays, shape=(len(people), train.n_items))
 
 
-def score_people(scorer: Scorer, histories: csr_array, people: Sequence[Person]) -> Tensor:
-    """Scores of all items for each, whose joined histories these are. (len(people), n_items)
+def score_people(scorer: Scorer, train: Interactions, people: Sequence[Person]) -> Tensor:
+    """Scores of all items for each. (len(people), n_items)
 
     A known user keeps their own part. Whoever has done nothing since is scored as ever, and whoever
     has nothing at all gets zeros.
@@ -69,13 +69,14 @@ def score_people(scorer: Scorer, histories: csr_array, people: Sequence[Person])
     as_ever = ~changed & (rows != NOBODY)
     if as_ever.all():
         return scorer(rows)
+    joined = joined_histories(train, [person for person in people if len(person.items)])
     if changed.all():
-        return scorer.from_history(histories, rows)
-    scores = torch.zeros(histories.shape)
+        return scorer.from_history(joined, rows)
+    scores = torch.zeros(len(people), train.n_items)
     if as_ever.any():
         scores[torch.from_numpy(as_ever)] = scorer(rows[as_ever]).cpu()
     if changed.any():
-        theirs = scorer.from_history(csr_array(histories[changed]), rows[changed])
+        theirs = scorer.from_history(joined, rows[changed])
         scores[torch.from_numpy(changed)] = theirs.cpu()
     return scores
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy.exc import SQLAlchemyError
 
 from ltocf.errors import LtocfError
-from ltocf.recommend.joined import joined_histories, score_people
+from ltocf.recommend.joined import score_people
 from ltocf.service.events import Event, EventStore, Quality
 from ltocf.service.served import Served
 
@@ -40,8 +40,7 @@ def ranks_before(served: Served, store: EventStore, events: Sequence[Event]) -> 
     if not people:
         return ranks
     known = [person for person, _, _ in people]
-    histories = joined_histories(served.train, known)
-    scores = score_people(served.scorer, histories, known).float().cpu().numpy()
+    scores = score_people(served.scorer, served.train, known).float().cpu().numpy()
     for place, (_, owned, row), line in zip(places, people, scores, strict=True):
         line[owned] = -np.inf
         before = (line > line[row]) | ((line == line[row]) & (np.arange(len(line)) < row))

@@ -69,11 +69,10 @@ class Lists:
     @torch.no_grad()
     def _by(self, served: Served, batch: Sequence[Wanted]) -> Sequence[Answer | Exception]:
         people = self.people(served, [wanted.who for wanted in batch])
-        histories = joined_histories(served.train, people)
         owned = [served.owned(person) for person in people]
         cold = np.array([served.is_cold(person) for person in people])
         try:
-            scores = score_people(served.scorer, histories, people).float().cpu()
+            scores = score_people(served.scorer, served.train, people).float().cpu()
         except (
             LtocfError
         ) as refusal:  # of a model that knows no newcomers; the others can be served
@@ -84,7 +83,7 @@ class Lists:
             scores[torch.from_numpy(cold)] = torch.from_numpy(self._popular(served))
         ranked = _rank(scores, batch, owned)
         return [
-            _answer(wanted, person, histories[[place]], cold[place], _row(ranked, place))
+            _answer(wanted, person, cold[place], _row(ranked, place))
             for place, (wanted, person) in enumerate(zip(batch, people, strict=True))
         ]
 
@@ -113,7 +112,7 @@ def _row(ranked: Ranked, place: int) -> list[tuple[int, float]]:
 
 
 def _answer(
-    wanted: Wanted, person: Person, history: csr_array, cold: bool, best: list[tuple[int, float]]
+    wanted: Wanted, person: Person, cold: bool, best: list[tuple[int, float]]
 ) -> Answer | Exception:
     served, best = wanted.served, best[: wanted.k]
     listed: list[Answer] = [
@@ -121,6 +120,7 @@ def _answer(
         for place, (item, score) in enumerate(best, start=1)
     ]
     if wanted.reasons and not cold:
+        history = joined_histories(served.train, [person])
         try:
             for entry, (item, _) in zip(listed, best, strict=True):
                 entry["reasons"] = reasons(served, item, history, person.row)
