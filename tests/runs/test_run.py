@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from ltocf.errors import RunError
+from ltocf.models import MODELS
+from ltocf.recommend.recommender import Recommender
 from ltocf.runs.pipeline import start_run, train_run
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, load_run
 from ltocf.runs.settings import make_config
 
 SETTINGS = [
@@ -131,6 +133,19 @@ def test_another_runs_file_is_noticed(copy, hamlet, tmp_path):
     (copy / "weights.safetensors").write_bytes((other.path / "weights.safetensors").read_bytes())
     with pytest.raises(RunError, match=r"weights\.safetensors is not the file that digests"):
         Run.open(copy).load()
+
+
+@pytest.mark.parametrize("failure", [FileNotFoundError("gone"), RuntimeError("unable to mmap")])
+def test_a_file_that_vanishes_with_its_run_is_no_damage(copy, hamlet, monkeypatch, failure):
+    def replaced(*_):
+        monkeypatch.undo()
+        Recommender("popularity").fit(hamlet).save(copy, overwrite=True)
+        raise failure
+
+    monkeypatch.setattr("ltocf.runs.run_files.safe_open", replaced)
+    run, model = load_run(copy)
+    assert run.config.model_name == "popularity"
+    assert type(model) is MODELS["popularity"]
 
 
 def test_weights_of_another_model_are_refused(copy):

@@ -45,10 +45,10 @@ def test_what_was_committed_is_there_for_the_next_process(store, where):
     other.close()
 
 
-def test_a_window_of_numbers(store):
+def test_events_after_a_number(store):
     store.add([[Event("ann", item, 0) for item in "abcd"]])
-    window = store.of_users(["ann"], after=1, before=4)["ann"]
-    assert [event.item for event in window] == ["b", "c"]
+    assert [event.item for event in store.of_users(["ann"], after=2)["ann"]] == ["c", "d"]
+    assert [event.item for event in store.since(3)] == ["d"]
 
 
 def test_many_users_at_once(store):

@@ -106,12 +106,15 @@ class RunFiles:
             with safe_open(self.path / name, "pt") as file:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
                 metadata = file.metadata() or {}
-        except (SafetensorError, OSError, ValueError) as error:
+        # torch opens the file once more by its name: a RuntimeError if it is another one by then.
+        except (SafetensorError, OSError, ValueError, RuntimeError) as error:
             raise self.damaged(name, f"cannot be read ({error})") from None
         self.digests()
         return tensors, metadata
 
     def damaged(self, name: str, what: str) -> RunError:
+        """What to raise about a file; a ReplacedError if it is no longer this run's."""
+        self.digests()
         return RunError(f"{self.path}: damaged run: {name} {what}; train it again")
 
 
