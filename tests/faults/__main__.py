@@ -115,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Do the damage, many times.")
     parser.add_argument("--seconds", type=float, default=1800, help="No new trial after these.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=8, help="14 kills and more in each.")
+    parser.add_argument("--rounds", type=int, default=10, help="14 kills and more in each.")
     parser.add_argument("--write", action="store_true", help="Into docs/reliability.md.")
     options = parser.parse_args()
     report = run(options.seconds, options.seed, options.rounds)
