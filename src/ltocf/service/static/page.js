@@ -239,7 +239,7 @@ async function person(shown, user) {
 
 function scored(rows) {
   const most = Math.max(...rows.map((row) => Math.abs(row.score)), 1e-12);
-  return h("ul", { class: "plain scored" }, rows.map((row) => h("li", {}, h("span", {}, row.link, row.quiet ? h("span", { class: "quiet" }, row.quiet) : null), bar(Math.abs(row.score) / most), h("span", { class: "number" }, small(row.score)))));
+  return h("ul", { class: "plain scored" }, rows.map((row) => h("li", {}, h("span", {}, row.link, row.quiet ? h("span", { class: "quiet" }, row.quiet) : null), bar(Math.abs(row.score) / most), h("span", { class: "number" }, row.score.toPrecision(3)))));
 }
 
 // ---- an item ----
@@ -270,7 +270,7 @@ async function item(shown, id) {
 // ---- the model ----
 
 function chart({ title, note, x, curves, label, marks = [] }) {
-  const [width, height, left, right, top, bottom] = [420, 220, 46, 12, 12, 30];
+  const [width, height, left, right, top, bottom] = [420, 220, 62, 12, 14, 32];
   const all = curves.flatMap((curve) => curve.y).filter(Number.isFinite);
   let [low, high] = [Math.min(...all), Math.max(...all)];
   if (high - low < 1e-12) [low, high] = [low - 0.5, high + 0.5];
