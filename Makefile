@@ -26,7 +26,7 @@ faults: .venv/installed-dev
 
 # A service under load, killed twenty times: what it acknowledged is there.
 kills: .venv/installed-dev
-	LTOCF_KILLS=20 $(BIN)/python $(PYTEST) tests/service/test_kills.py
+	LTOCF_KILLS=20 $(BIN)/python $(PYTEST) -s tests/service/test_kills.py
 
 # Whether the installed versions suit each other; and, with a network, whether any has a known hole.
 audit: .venv/installed-dev
