@@ -3,7 +3,10 @@
 A service in a process of its own, asked over loopback: lists per second and their latency with one
 client and with sixteen, beside `Recommender.recommend` of the same users in this process; durable
 events per second on SQLite and, with --postgres URL, on PostgreSQL; and the time from a click to
-the changed list. `ratio` is a request's median over the bare call's, with one client.
+the changed list. `ratio` is a request's median over the bare call's, with one client;
+`undisturbed_ratio` that of the fastest tenth of each. A request wakes four threads one after the
+other, and on a busy machine each of them waits for its turn, which the bare call does not;
+`cpu_ratio` is that of the processor time of both processes.
 
     python -m benchmarks.service --data ../shared/data/gowalla --json
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -53,6 +57,11 @@ class Service:
 
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def cpu_seconds(self) -> float:
+        """The processor time of its process until now."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         self.process.terminate()
@@ -114,23 +123,35 @@ def measure_lists(service: Service, recommender: Recommender, requests: int) -> 
     users = ids[random.integers(len(ids), size=requests)]
     paths = [f"/users/{quote(str(user), safe='')}/recommendations?k={K}" for user in users]
     connection = service.connect()
-    bare, served = [], []
+    bare, served, bare_cpu, client_cpu = [], [], 0.0, 0.0
+    before = service.cpu_seconds()
     for user, path in zip(users, paths, strict=True):  # in turn: a noisy moment hits both
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         recommender.recommend(user, K)
-        middle = time.perf_counter()
+        bare_cpu += time.process_time() - cpu
+        middle, cpu = time.perf_counter(), time.process_time()
         get(connection, path)
+        client_cpu += time.process_time() - cpu
         bare.append(1000 * (middle - started))
         served.append(1000 * (time.perf_counter() - middle))
+    served_cpu = service.cpu_seconds() - before + client_cpu
+    (bare_p10, bare_p50), (p10, p50, p99) = (
+        np.quantile(bare, [0.1, 0.5]).tolist(),
+        np.quantile(served, [0.1, 0.5, 0.99]).tolist(),
+    )
     result = {
-        "bare_p50_ms": statistics.median(bare),
-        "one_client_p50_ms": statistics.median(served),
-        "one_client_p99_ms": float(np.quantile(served, 0.99)),
+        "bare_p50_ms": bare_p50,
+        "one_client_p50_ms": p50,
+        "one_client_p99_ms": p99,
+        "ratio": p50 / bare_p50,
+        "undisturbed_bare_ms": bare_p10,
+        "undisturbed_ms": p10,
+        "undisturbed_ratio": p10 / bare_p10,
+        "cpu_ratio": served_cpu / bare_cpu,
     }
     for clients in (1, CLIENTS):
         found = load(service, clients, requests, lambda c, n: void(get(c, paths[n])))
         result |= {f"{clients}_clients_{name}": value for name, value in found.items()}
-    result["ratio"] = result["one_client_p50_ms"] / result["bare_p50_ms"]
     result["batching_ratio"] = (
         result[f"{CLIENTS}_clients_per_second"] / result["1_clients_per_second"]
     )
