@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltocf.config import BPR, RunConfig, find_config, shipped_configs, to_toml
+from ltocf.config import BPR, RunConfig, TrainConfig, find_config, shipped_configs, to_toml
 from ltocf.errors import ConfigError
 from ltocf.runs.settings import make_config, read_config
 
@@ -107,3 +107,15 @@ def test_the_number_of_negatives_falls_with_the_density(density: float, negative
 def test_the_penalty_of_a_pair_falls_with_the_pairs_of_a_user(pairs: float, l2: float) -> None:
     assert BPR().l2_for(pairs) == pytest.approx(l2)
     assert BPR(l2=0).l2_for(pairs) == 0
+
+
+@pytest.mark.parametrize("planned", [8, 30])
+def test_a_whole_schedule_sums_to_the_rates_of_the_epochs_chosen(planned: int) -> None:
+    def rates(epochs: int, last: int) -> float:
+        middles = (np.arange(last * 50) + 0.5) / (epochs * 50)
+        return float((1 + np.cos(np.pi * middles)).sum() / 100)
+
+    for chosen in range(planned + 1):
+        whole = TrainConfig().whole_schedule(chosen, planned)
+        assert rates(max(whole, 1), whole) == pytest.approx(rates(planned, chosen), abs=0.26)
+        assert TrainConfig(schedule="constant").whole_schedule(chosen, planned) == chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,7 +84,7 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     # Which pairs it takes: of each user some at random, the latest or the last one, or the latest
     # of all; none: as the data set was split.
     validation_cut: ValidationCut | None = None
-    refit: bool = True  # then train on all pairs for as many epochs as validation chose
+    refit: bool = True  # then train on all pairs for as long as validation chose
     evaluate_every: int = Field(default=1, ge=1)  # epochs from one validation to the next
     patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
 
@@ -92,6 +93,13 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         if self.epochs is not None:
             return self.epochs
         return min(max(round(900 / max(pairs_per_user, 1)), 8), 30)
+
+    def whole_schedule(self, chosen: int, planned: int) -> int:
+        """How many epochs, ended at rate 0, have the sum of learning rates of the first `chosen` of
+        `planned`: what ends at a high rate is noisier than what ends at none."""
+        if self.schedule == "constant" or not planned:
+            return chosen
+        return round(chosen + planned / math.pi * math.sin(math.pi * chosen / planned))
 
     def batch_size_for(self, n_interactions: int) -> int:
         # A graph model propagates once a batch: their number must not grow with the data.

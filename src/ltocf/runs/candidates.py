@@ -45,7 +45,7 @@ class Trial:
     recall: float
     ndcg: float
     seconds: float
-    epochs: int | None = None  # that validation chose, of a model that is trained
+    epochs: int | None = None  # to train for on all pairs, of a model that is trained
 
     @property
     def final_seconds(self) -> float:
@@ -117,9 +117,15 @@ def _trained(split: Split, valid: Interactions, config: RunConfig, recency: floa
     _, *inner, end = fitted.model.times().tolist()
     options |= {"end_time": end, "times": inner, "learn_times": False}
     best = max(fitted.records, key=lambda record: record.metrics["recall@20"])
-    seconds = time.perf_counter() - started
+    planned = train.epochs_for(cut.seen.pairs_per_user)
     return Trial(
-        "ltocf", options, scorer, metrics["recall@20"], metrics["ndcg@20"], seconds, best.epoch
+        "ltocf",
+        options,
+        scorer,
+        metrics["recall@20"],
+        metrics["ndcg@20"],
+        time.perf_counter() - started,
+        train.whole_schedule(best.epoch, planned),
     )
 
 

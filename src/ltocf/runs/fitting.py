@@ -84,7 +84,7 @@ def fit(
     """Fit what `config` asks for to `dataset`, which `cut_for` has cut.
 
     A trained model chooses its epoch, and its depth if it learns that on held-out pairs, on
-    validation; with `refit` it then learns for that many epochs from all pairs. `model` is the one
+    validation; with `refit` it then learns for as long from all pairs. `model` is the one
     that `build` made, if somebody has. `start` sets the parameters that training begins with,
     which are drawn otherwise. With `state`, as `after_epoch` was given it, an interrupted training
     goes on.
@@ -95,9 +95,8 @@ def fit(
     if not final.trained:
         return Fit(final, dataset, [])
     split, held_out = dataset.split, held_out_of(config, dataset.split)
-    schedule = config.train.model_copy(
-        update={"epochs": config.train.epochs_for(split.seen.pairs_per_user)}
-    )
+    planned = config.train.epochs_for(split.seen.pairs_per_user)
+    schedule = config.train.model_copy(update={"epochs": planned})
     begin = start or (lambda model: model.draw_(config.seed))
     refits = config.train.refit and config.train.protocol == "validation" and held_out is not None
     chooser = final
@@ -128,12 +127,12 @@ def fit(
     if refits:
         final.carry_(chooser)
         begin(final)
+        chosen = config.train.whole_schedule(last.best_epoch if last else 0, planned)
         train(
             final,
-            schedule,
+            schedule.model_copy(update={"epochs": chosen}),
             config.loss,
             seed=config.seed,
-            last_epoch=last.best_epoch if last else 0,
             stage="training on all pairs",
             progress=progress,
         )

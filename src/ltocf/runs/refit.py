@@ -25,7 +25,7 @@ def refit_run(
 ) -> Run:
     """The run's model fitted anew to everything that the run's data set knows, in `output`.
 
-    It learns from train, validation and test pairs, for as many epochs as the run chose. What a
+    It learns from train, validation and test pairs, for as long as the run chose. What a
     user has met is in the seen mask, test pairs and what they did not like among it. Nothing is
     left to test it on, so the metrics of the run that it comes from stay with its data set.
     """
@@ -52,8 +52,8 @@ def refit_run(
 def _fitted(
     run: Run, dataset: Dataset, config: RunConfig, epochs: int | None, progress: Progress
 ) -> Model:
-    """As `fit` goes from train and validation to all pairs: with the depth and the number of epochs
-    that were chosen, on the schedule that they were chosen with."""
+    """As `fit` goes from train and validation to all pairs: with the depth that was chosen, for as
+    long."""
     model = build(config, dataset)
     require_room(model)
     model.solve_(config.seed)
@@ -63,10 +63,10 @@ def _fitted(
     model.carry_(run.load())
     begin = starting_point(run.config, run.dataset) or (lambda model: model.draw_(config.seed))
     begin(model)
-    schedule = config.train.model_copy(
-        update={"epochs": config.train.epochs_for(seen.pairs_per_user)}
-    )
-    train(model, schedule, config.loss, seed=config.seed, last_epoch=epochs, progress=progress)
+    planned = config.train.epochs_for(seen.pairs_per_user)
+    chosen = config.train.whole_schedule(planned if epochs is None else epochs, planned)
+    schedule = config.train.model_copy(update={"epochs": chosen})
+    train(model, schedule, config.loss, seed=config.seed, progress=progress)
     return model
 
 
