@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from pytest import MonkeyPatch, approx
 from torch.testing import assert_close
 
 from ltocf.config import BPR, RunConfig, TrainConfig
@@ -11,6 +12,8 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.sources.town import make_town
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.ltocf import LTOCF
+from ltocf.ode.times import TimePoints
+from ltocf.runs import depth
 from ltocf.runs.depth import USUAL_DEPTH, Gaps, learn_depth_
 from ltocf.runs.fitting import cut_for, fit
 from ltocf.runs.pipeline import start_run, train_run
@@ -46,6 +49,19 @@ def test_all_times_learn_the_end_time_among_them() -> None:
     assert times == sorted(times)
     assert not np.isclose(times[1:], [0.125, 0.25, 0.375, 0.5]).any()
     assert model.weight.requires_grad and not model.times.inner.requires_grad
+
+
+def test_rounds_of_learning_end_when_the_end_time_settles(monkeypatch: MonkeyPatch) -> None:
+    split = with_validation(TOWN.split, TRAIN, 0)
+    model = LTOCF(BipartiteGraph(split.train), LTOCF.Config(dim=8, end_time=USUAL_DEPTH))
+    factors = iter([1.5, 0.8, 1.05, 2.0])
+
+    def learn(model: LTOCF, *_: object) -> None:
+        model.times = TimePoints([1.0], float(model.times.end) * next(factors), learn=False)
+
+    monkeypatch.setattr(depth, "_learn", learn)
+    learn_depth_(model, split.valid, TRAIN, BPR(negatives=4), seed=0)
+    assert float(model.times.end) == approx(USUAL_DEPTH * 1.5 * 0.8 * 1.05)
 
 
 def test_from_far_too_deep_the_times_begin_with_the_usual_depth() -> None:

@@ -6,6 +6,8 @@ than generalising does. On held-out pairs they find a depth that generalises.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -23,6 +25,7 @@ from ltocf.runs.training import train
 from ltocf.threads import threads_for
 
 EPOCHS = 2  # more, and on dense data the times overshoot as the embeddings begin to overfit
+MOST_ROUNDS, SETTLED = 5, 0.1  # from the spectrum each, until the end time moves less than that
 EVERY = 2  # steps of the embeddings to one of the times
 TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1
 NEGATIVES = 64  # uniform: against the hardest, a response that makes all items alike would win
@@ -64,7 +67,11 @@ def learn_depth_(
     for part in learners(model):
         _begin(part, held_out, config, loss, seed, progress)
         with threads_for(part.weight.numel()):
-            _learn(part, held_out, config, loss, seed, progress)
+            for _ in range(MOST_ROUNDS):
+                before = float(part.times.end)
+                _learn(part, held_out, config, loss, seed, progress)
+                if abs(math.log(float(part.times.end) / before)) < SETTLED:
+                    break
 
 
 def _begin(
