@@ -32,8 +32,45 @@ def literals() -> set[str]:
 LITERALS = literals()
 
 
+def texts(tree: ast.Module) -> set[str]:
+    """Whole texts, with {} for what an f-string puts in; docstrings are for readers of the code."""
+    documented = {
+        id(node.value) for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }  # fmt: skip
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [p.value if isinstance(p, ast.Constant) else "{}" for p in node.values]
+            found.add("".join(map(str, parts)))
+            documented |= {id(part) for part in node.values}
+    return found | {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        and id(node) not in documented
+    }  # fmt: skip
+
+
+LIBRARY = [p for p in (ROOT / "src").rglob("*.py") if "cli" not in p.parts]
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.stem)
+def test_a_message_of_the_library_names_options_for_python_first(path):
+    for text in texts(ast.parse(path.read_text(encoding="utf-8"))):
+        # What is in brackets or a whole command is for those at a shell.
+        rest = re.sub(r"\([^()]*\)|'ltocf [^']*'", "", text)
+        assert not re.search(r"(?:^|\s)--[a-z{]", rest), text
+
+
 def test_troubleshooting_covers_at_least_twenty_messages():
     assert len(MESSAGES) >= 20
+
+
+def test_every_entry_of_troubleshooting_leads_on():
+    entries = re.findall(r"^: .*$", (DOCS / "troubleshooting.md").read_text("utf-8"), re.MULTILINE)
+    assert len(entries) >= 20
+    assert not [entry for entry in entries if not re.search(r"\]\([\w/-]+\.md", entry)]
 
 
 @pytest.mark.parametrize("message", MESSAGES)

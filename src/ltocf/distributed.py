@@ -213,5 +213,5 @@ def _together(collective: Callable[[], Any]) -> None:
         reason = str(error).splitlines()[0].rpartition("] ")[2][:120]  # what follows its place
         raise RunError(
             f"a process of this run has ended or cannot be reached ({reason}); finished epochs are "
-            "kept: start it again with --resume"
+            "kept: start it again (ltocf train --resume)"
         ) from None

@@ -78,7 +78,7 @@ def test_an_output_that_is_taken_is_refused_before_the_work(measured, tmp_path, 
 
 def test_a_run_that_is_not_finished_is_refused(hamlet, tmp_path):
     run = start_run(make_config({}, ["dim=4"]), tmp_path / "run", dataset=hamlet)
-    with pytest.raises(RunError, match="training has not ended; continue with --resume"):
+    with pytest.raises(RunError, match="training has not ended; continue it"):
         refit_run(run, tmp_path / "deploy")
 
 

@@ -164,7 +164,7 @@ def test_files_have_the_mode_that_the_umask_wants(trained):
 
 def test_a_run_without_weights_says_to_resume(hamlet, tmp_path):
     run = start_run(make_config({}, SETTINGS), tmp_path / "run", dataset=hamlet)
-    with pytest.raises(RunError, match="continue with --resume"):
+    with pytest.raises(RunError, match="continue it"):
         run.load()
     with pytest.raises(RunError, match="training has not ended"):
         run.metrics()

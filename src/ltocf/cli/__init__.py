@@ -40,7 +40,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     help="Collaborative filtering with LT-OCF: who should see what, and why.",
-    epilog="Start with: ltocf demo",
+    epilog="Start with: ltocf demo. Error messages are explained in docs/troubleshooting.md.",
 )
 COMMANDS = (
     demo,

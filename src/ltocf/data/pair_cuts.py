@@ -33,7 +33,7 @@ def drop_rare(store: PairStore, min_user: int, min_item: int) -> int:
     if not store.count_liked():
         raise DataError(
             f"nothing is left: no users with {min_user} and items with {min_item} interactions "
-            "or more among each other; lower --min-user or --min-item"
+            "or more among each other; lower min_user or min_item (--min-user, --min-item)"
         )
     return lost
 
@@ -173,4 +173,6 @@ def _keep(store: PairStore, users: Mask, items: Mask) -> int:
 
 def _need_times(store: PairStore, what: str) -> None:
     if not store.timed:
-        raise DataError(f"{what} needs a time of each interaction; name it with --time")
+        raise DataError(
+            f"{what} needs a time of each interaction; name its column with time= (--time)"
+        )

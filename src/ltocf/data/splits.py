@@ -199,5 +199,5 @@ def _refuse_unknown(test: Interactions, user_ids: IdMap, item_ids: IdMap) -> Non
     name = shorten_id(ids[np.array([row])][0])
     raise DataError(
         f"test {kind} {name} is not in train ({pairs:,} test interactions are unknown to it); "
-        "drop them with --unknown drop (unknown='drop') or keep them with 'keep'"
+        "drop them with unknown='drop' (--unknown drop) or keep them with 'keep'"
     )

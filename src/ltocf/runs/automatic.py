@@ -81,7 +81,7 @@ def choose_model(
     check_given(config)
     cut = with_validation(split, config.train, config.seed, fewest=1)
     if not len(cut.valid):
-        raise DataError("too few interactions to compare models on; name one with --model")
+        raise DataError("too few interactions to compare models on; name one instead of 'auto'")
     valid = sample_users(cut.valid, config.seed)
     trials, rows, recency = list[Trial](), list[Row](), 0.0
     for done, name in enumerate(CANDIDATES):

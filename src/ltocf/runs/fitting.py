@@ -67,7 +67,7 @@ def require_room(model: Model) -> None:
         model.bytes_to_fit(),
         f"fitting {type(model).__name__} to {model.graph.n_users:,} users and "
         f"{model.graph.n_items:,} items",
-        "use a smaller dim, another model or fewer items (prepare --min-user --min-item)",
+        "use a smaller dim, another model or fewer items (min_user and min_item of prepare)",
     )
 
 

@@ -33,7 +33,8 @@ def refit_run(
         raise ConfigError(f"{output}: is the run itself, which is what was measured; name another")
     if not run.finished:
         raise RunError(
-            f"{run.path}: training has not ended; continue with --resume before refitting it"
+            f"{run.path}: training has not ended; continue it (ltocf train --resume) before "
+            "refitting it"
         )
     refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=RunError)
     epochs = chosen_epochs(run.history())

@@ -127,7 +127,8 @@ class Run:
         model = self.model
         if not self._files.exists(WEIGHTS):
             raise RunError(
-                f"{self.path}: has no {WEIGHTS}: it has not been trained; continue with --resume"
+                f"{self.path}: has no {WEIGHTS}: it has not been trained; continue it "
+                "(ltocf train --resume)"
             )
         try:
             model.restore_(self._files.tensors(WEIGHTS)[0])
@@ -187,7 +188,8 @@ class Run:
     def metrics(self) -> Metrics:
         if not self._files.exists(METRICS):
             raise RunError(
-                f"{self.path}: has no test metrics: training has not ended; continue with --resume"
+                f"{self.path}: has no test metrics: training has not ended; continue it "
+                "(ltocf train --resume)"
             )
         try:
             metrics: Metrics = json.loads(self._files.text(METRICS))
@@ -212,7 +214,7 @@ def _keep_events(path: Path) -> None:
     if (path / EVENTS).exists():
         raise RunError(
             f"{path}: holds the events of its service ({EVENTS}); choose another output, or move "
-            "that file and serve with --events FILE"
+            "that file and serve it from there (ltocf serve --events FILE)"
         )
 
 

@@ -191,7 +191,9 @@ def _usual_space(model: str) -> Sequence[str]:
         return TRAINED
     if model in MODELS and not MODELS[model].solved:
         return TRAINED[:1]  # its loss is its own
-    raise ConfigError(f"say what to search for {model!r}, such as --space key=low:high")
+    raise ConfigError(
+        f"say what to search for {model!r}, such as space=['key=low:high'] (--space key=low:high)"
+    )
 
 
 def _settings(config: RunConfig, values: dict[str, Any]) -> RunConfig:

@@ -35,5 +35,5 @@ def verdict(metrics: Metrics, others: dict[str, Metrics]) -> str:
     ours = metrics["recall@20"]
     line = f"on the same split, Recall@20 of what takes seconds: {shown}"
     if best > NEAR * ours:
-        line += "; --model auto would probably do better than this run"
+        line += "; the model 'auto' would probably do better than this run"
     return line

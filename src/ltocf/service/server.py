@@ -59,8 +59,8 @@ class Settings:
         local = self.host in LOOPBACK
         if not local and self.token is None:
             raise ConfigError(
-                f"--host {self.host} lets other machines in, so it needs a token: "
-                "pass --token or set LTOCF_TOKEN"
+                f"host {self.host} lets other machines in, so it needs a token: "
+                "pass one (--token) or set LTOCF_TOKEN"
             )
         rate = self.rate if self.rate is not None else (None if local else 100.0)
         names = (*LOOPBACK, *self.hosts) if local else (self.hosts or None)

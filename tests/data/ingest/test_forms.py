@@ -111,7 +111,7 @@ def test_a_file_without_a_header_is_noticed_and_no_row_is_lost(tmp_path, text, u
 
 def test_a_header_can_be_denied_or_insisted_on(tmp_path):
     (tmp_path / "text.csv").write_text("ann,tea\nben,jazz\n")
-    with pytest.raises(DataError, match="if they are a row of data, pass --no-header"):
+    with pytest.raises(DataError, match="if they are a row of data, pass header=False"):
         read_log(tmp_path / "text.csv")
     contents = read_log(tmp_path / "text.csv", header=False)
     assert pairs_of(contents.interactions) == {("ann", "tea"), ("ben", "jazz")}
@@ -160,7 +160,7 @@ def test_a_foreign_letter_far_into_a_file_is_found_too(tmp_path):
 
 def test_a_wrong_or_unknown_encoding_is_one_clear_line(tmp_path):
     (tmp_path / "log.csv").write_bytes("user,item\nrené,x\n".encode("latin-1"))
-    with pytest.raises(DataError, match="is not written in ascii; name another with --encoding"):
+    with pytest.raises(DataError, match="is not written in ascii; name another with encoding="):
         read_log(tmp_path / "log.csv", encoding="ascii")
     with pytest.raises(ConfigError, match="unknown encoding 'klingon'"):
         read_log(tmp_path / "log.csv", encoding="klingon")

@@ -23,7 +23,7 @@ def test_test_items_that_train_does_not_know_are_dropped_unless_told_otherwise(t
     data = load_dataset(tmp_path)
     assert (data.counts["items"], data.counts["test"], data.split.dropped) == (3, 1, 1)
     assert load_dataset(tmp_path, unknown="keep").counts["items"] == 4
-    with pytest.raises(DataError, match=r"test item 7 is not in train .* with --unknown drop"):
+    with pytest.raises(DataError, match=r"test item 7 is not in train .* with unknown='drop'"):
         load_dataset(tmp_path, unknown="error")
 
 

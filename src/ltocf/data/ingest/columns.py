@@ -52,9 +52,13 @@ def choose_columns(
             chosen[role] = guess
         elif role in ("user", "item") or name == "?":
             raise DataError(
-                f"{table.label}: cannot guess the {role} column; name it with --{role}. "
+                f"{table.label}: cannot guess the {role} column; name it with {role}= (--{role}). "
                 f"The columns are: {_listing(table)}"
-                + ("" if table.typed else "; if they are a row of data, pass --no-header")
+                + (
+                    ""
+                    if table.typed
+                    else "; if they are a row of data, pass header=False (--no-header)"
+                )
             )
     known = {role for role in chosen if chosen[role] == usual.get(role)}
     guessed = tuple(role for role in chosen if given.get(role) in (None, "?") and role not in known)

@@ -56,7 +56,7 @@ def read_more(
     if weighted and contents.interactions.weights is None:
         raise DataError(
             f"the interactions so far have weights from column {columns.get('weight')!r}, which "
-            "the log does not have; name its column with --weight"
+            "the log does not have; name its column with weight= (--weight)"
         )
     return contents
 
@@ -154,7 +154,7 @@ def _extended(ids: IdMap, more: IdMap, kind: str, text_ids: bool) -> IdMap:
         odd = next(id_ for id_ in new if not str(id_).lstrip("-").isdigit())
         raise DataError(
             f"{kind} id {shorten_id(odd)} is no whole number, as the {len(ids):,} so far are; "
-            "mend it, or pass --text-ids to turn all of them into text"
+            "mend it, or pass text_ids=True (--text-ids) to turn all of them into text"
         )
     return extended
 

@@ -51,7 +51,9 @@ class Reading:
             choices = ", ".join(get_args(Repeats))
             raise ConfigError(f"unknown repeats {self.repeats!r}; choose one of: {choices}")
         if self.repeats == "max" and self.weight is None:
-            raise ConfigError("repeats 'max' needs a column of weights; name it with --weight")
+            raise ConfigError(
+                "repeats 'max' needs a column of weights; name it with weight= (--weight)"
+            )
 
     def text_options(self) -> TextOptions:
         return TextOptions(self.separator, self.header, self.encoding)
@@ -203,7 +205,9 @@ class Log:
             role = next(name for name in rows.columns if rows[name][place] is None)
             reason = self._complaint(table, before + place, role)
             if not self.how.skip_bad:
-                raise DataError(f"{table.label}: {reason}; --skip-bad passes over such rows")
+                raise DataError(
+                    f"{table.label}: {reason}; skip_bad=True (--skip-bad) passes over such rows"
+                )
             self.reasons.append(f"{table.label}: {reason}")
         return rows.filter(~bad)
 
@@ -216,8 +220,9 @@ class Log:
 
 
 HINTS = {
-    "rating": "column {name!r}: every rating counts as a like; --threshold 4 asks for 4 or more",
-    "weight": "column {name!r} is not used; --weight {name} lets it count as strength",
+    "rating": "column {name!r}: every rating counts as a like; "
+    "threshold=4 (--threshold 4) asks for 4 or more",
+    "weight": "column {name!r} is not used; weight= (--weight {name}) lets it count as strength",
 }
 
 

@@ -95,7 +95,9 @@ def prepare(
     if test is not None:
         recipe = replace(recipe, split="given")
     elif recipe.split == "given":
-        raise ConfigError("the split 'given' needs a log of test pairs; name it with --test")
+        raise ConfigError(
+            "the split 'given' needs a log of test pairs; name it with test= (--test)"
+        )
     recipe.check()
     started = clock.monotonic()
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
@@ -178,7 +180,7 @@ def _meet(store: PairStore, unknown: Unknown) -> int:
     if lost and unknown == "error":
         raise DataError(
             f"{lost:,} test interactions have a user or item that is not in train; "
-            "drop them with --unknown drop or keep them with --unknown keep"
+            "drop them with unknown='drop' or keep them with unknown='keep' (--unknown)"
         )
     refuse_empty(store)
     return lost

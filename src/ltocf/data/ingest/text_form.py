@@ -147,7 +147,7 @@ def _reencoded(path: Path, label: str, encoding: str, workspace: Workspace) -> P
                 target.write(chunk.encode())
     except UnicodeError:
         raise DataError(
-            f"{label}: is not written in {encoding}; name another with --encoding"
+            f"{label}: is not written in {encoding}; name another with encoding= (--encoding)"
         ) from None
     return out
 

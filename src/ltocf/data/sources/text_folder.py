@@ -58,7 +58,7 @@ def prepare_text_folder(
     dataset.save(output, overwrite=overwrite)
     counts, dropped = dataset.counts, dataset.split.dropped
     lines = [
-        f"order of lines: {'that of time' if ordered else 'unknown (--ordered says it is known)'}",
+        f"order of lines: {'that of time' if ordered else 'unknown (ordered=True or --ordered)'}",
         *([dropped_line(dropped)] if dropped else []),
         f"kept: {counts['users']:,} users x {counts['items']:,} items",
         f"split: train {counts['train']:,}, test {counts['test']:,} (given)",
