@@ -136,4 +136,4 @@ def test_a_run_is_compared_with_what_takes_seconds() -> None:
     line = "on the same split, Recall@20 of what takes seconds: popularity 0.1000, ease 0.1900"
     assert verdict(ours, others) == line
     better = others | {"ease": {"recall@20": 0.21}}
-    assert verdict(ours, better).endswith("--model auto would probably do better than this run")
+    assert verdict(ours, better).endswith("'auto' would probably do better than this run")
