@@ -9,13 +9,16 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 FILE = "digests.json"
 LARGEST_TEXT = 1 << 26  # bytes of a JSON or TOML file of ours; nobody's is larger
 
+ATTEMPTS = 5  # to read a directory that others replace meanwhile
+
+Read = TypeVar("Read")
 Entry = dict[str, Any] | None  # size and sha256; None: the file is not there
 
 
@@ -79,6 +82,27 @@ class Digests:
         if found in allowed:
             return None
         return "is missing" if found is None else f"is not the file that {FILE} lists"
+
+
+def read_at_rest(
+    read: Callable[[Digests], Read],
+    digests: Callable[[], Digests],
+    same: Callable[[Digests, Digests], bool],
+    error: type[Exception],
+) -> Read:
+    """read(digests) of a directory; again, if it was replaced meanwhile. What went wrong with one
+    that was being replaced is not told."""
+    for _ in range(ATTEMPTS):
+        before, problem = digests(), None
+        try:
+            found = read(before)
+        except error as failure:
+            problem = failure
+        if same(before, digests()):
+            break
+    if problem is not None:
+        raise problem
+    return found
 
 
 def entry_of(path: Path, sizes: set[int] | None = None) -> Entry:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +26,9 @@ from ltocf.data.pair_columns import Arrays
 from ltocf.data.pair_cuts import SplitKind
 from ltocf.data.pair_store import PARTS
 from ltocf.data.splits import Split
-from ltocf.digests import Digests
+from ltocf.digests import Digests, read_at_rest
 from ltocf.errors import DataError
 from ltocf.files import new_directory
-
-ATTEMPTS = 5  # to read a directory that others replace meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +75,9 @@ class Dataset:
         One that another process replaces meanwhile is read again.
         """
         directory = Path(directory)
-        for _ in range(ATTEMPTS):
-            digests = read_digests(directory)
-            found: Dataset | DataError
-            try:
-                found = cls._load(directory, digests)
-            except DataError as error:
-                found = error
-            if digests == read_digests(directory):
-                break
-        if isinstance(found, DataError):
-            raise found
-        return found
+        return read_at_rest(
+            partial(cls._load, directory), partial(read_digests, directory), eq, DataError
+        )
 
     @classmethod
     def _load(cls, directory: Path, digests: Digests) -> Dataset:

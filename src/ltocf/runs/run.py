@@ -18,14 +18,14 @@ from __future__ import annotations
 import json
 import platform
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 
 from ltocf import __version__
 from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
-from ltocf.digests import Digests
+from ltocf.digests import ATTEMPTS, Digests, read_at_rest
 from ltocf.errors import ConfigError, DataError, RunError
 from ltocf.files import new_directory
 from ltocf.models.base import Model
@@ -41,7 +41,6 @@ HISTORY, METRICS = "history.jsonl", "metrics.json"
 EVENTS = "events.db"  # what happened since training, if it is served
 COMPARISON = "auto.json"
 COUNTERS = ("epoch", "best_epoch", "best_metric", "stale")
-ATTEMPTS = 5  # to read a run that others replace meanwhile
 
 
 class Run:
@@ -89,18 +88,12 @@ class Run:
     @classmethod
     def at(cls, path: Path) -> Run:
         """The run whose own files are in `path`. One that is replaced meanwhile is read again."""
-        for _ in range(ATTEMPTS):
-            digests = read_digests(path)
-            found: Run | RunError
-            try:
-                found = cls._open(path, digests)
-            except RunError as error:
-                found = error
-            if digests.same_as(read_digests(path), *IDENTITY):
-                break
-        if isinstance(found, RunError):
-            raise found
-        return found
+        return read_at_rest(
+            partial(cls._open, path),
+            partial(read_digests, path),
+            lambda before, after: before.same_as(after, *IDENTITY),
+            RunError,
+        )
 
     @classmethod
     def _open(cls, path: Path, digests: Digests) -> Run:

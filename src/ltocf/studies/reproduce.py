@@ -12,13 +12,12 @@ from ltocf.progress import Progress, silent
 from ltocf.studies import (
     connections,
     curves,
-    end_time,
     equivalence,
     recipes,
     runtime,
     solvers,
+    sweeps,
     table,
-    time_points,
     times,
 )
 from ltocf.studies.estimates import seconds_of
@@ -29,18 +28,18 @@ from ltocf.studies.study import Study
 
 # In this order `all` runs them and the report has them.
 STUDIES: dict[str, Study] = {
-    module.STUDY.name: module.STUDY
-    for module in (
-        equivalence,
-        curves,
-        solvers,
-        connections,
-        time_points,
-        end_time,
-        times,
-        runtime,
-        recipes,
-        table,
+    study.name: study
+    for study in (
+        equivalence.STUDY,
+        curves.STUDY,
+        solvers.STUDY,
+        connections.STUDY,
+        sweeps.TIME_POINTS,
+        sweeps.END_TIME,
+        times.STUDY,
+        runtime.STUDY,
+        recipes.STUDY,
+        table.STUDY,
     )
 }
 

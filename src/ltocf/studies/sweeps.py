@@ -1,24 +1,27 @@
-"""What the studies of T and of K share: a number is swept, with fixed and with learned times."""
+"""Figures 8 and 9: how many times T to read the ODE at, and how long K the embeddings evolve; each
+with fixed and with learned times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ltocf.studies.figures import Chart, Series
 from ltocf.studies.outcomes import METRICS, Found
 from ltocf.studies.plan import Plan, Setting, kinds_of_times, over_seeds
 from ltocf.studies.report import Page, compare
+from ltocf.studies.study import Study
 
 
 def swept(
-    plan: Plan, letter: str, values: Sequence[int], changes: Callable[[int], list[str]]
+    plan: Plan, letter: str, values: Sequence[int], change: Callable[[int], str]
 ) -> list[Setting]:
     """One seed a value, since a sweep is long; `times` has the spread."""
     settings = []
     for kind, extra in kinds_of_times().items():
         for value in values:
             label = f"{letter} = {value}, {kind}"
-            settings += over_seeds(plan, label, *changes(value), *extra, seeds=1)
+            settings += over_seeds(plan, label, change(value), *extra, seeds=1)
     return settings
 
 
@@ -44,3 +47,21 @@ def _chart(found: Found, letter: str, values: Sequence[int], metric: str) -> Cha
     return Chart(
         metric[:-3], f"Test {name} over ${letter}$", f"${letter}$", name, series, whole_x=True
     )
+
+
+def _study(
+    letter: str, paper: str, shows: str, values: Sequence[int], change: Callable[[int], str]
+) -> Study:
+    return Study(
+        name=letter,
+        paper=paper,
+        shows=f"{shows}, fixed against learned times",
+        settings=partial(swept, letter=letter, values=values, change=change),
+        present=partial(present_sweep, letter=letter, values=values),
+    )
+
+
+TIME_POINTS = _study(
+    "T", "Figure 8", "T = 1 to 4 time points", range(1, 5), lambda T: f"time_points={T}"
+)
+END_TIME = _study("K", "Figure 9", "end times K = 1 to 6", range(1, 7), lambda K: f"end_time={K}.0")
