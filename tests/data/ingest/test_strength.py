@@ -165,7 +165,7 @@ def test_a_test_log_must_have_the_same_columns_and_some_pairs(tmp_path, ltocf):
     assert "test.csv: no column 'item' for the item; the columns are: 'user', 'film'" in err
     with pytest.raises(DataError, match="the split leaves no interaction for test"):
         prepare(STARS, tmp_path / "out", Recipe(), test=STARS)
-    with pytest.raises(ConfigError, match="needs a log of test pairs; name it with test="):
+    with pytest.raises(ConfigError, match="needs a log of test pairs; pass test="):
         prepare(STARS, tmp_path / "out", Recipe(split="given"))
     assert not (tmp_path / "out").exists()
 

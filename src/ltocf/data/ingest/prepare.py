@@ -95,9 +95,7 @@ def prepare(
     if test is not None:
         recipe = replace(recipe, split="given")
     elif recipe.split == "given":
-        raise ConfigError(
-            "the split 'given' needs a log of test pairs; name it with test= (--test)"
-        )
+        raise ConfigError("the split 'given' needs a log of test pairs; pass test= (--test)")
     recipe.check()
     started = clock.monotonic()
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
