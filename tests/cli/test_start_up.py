@@ -65,7 +65,7 @@ def test_torch_and_numba_are_not_waited_for(folder, arguments, code):
 
 @pytest.mark.parametrize("arguments", ["--help", "train --help", "models"])
 def test_help_waits_for_no_library_of_ours(arguments):
-    watched = WATCHED.replace('"torch",', '"torch", "polars", "numpy", "rich",')
+    watched = WATCHED.replace('"torch",', '"torch", "polars", "numpy",')
     command = [sys.executable, "-c", watched, *arguments.split()]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "0", done.stderr

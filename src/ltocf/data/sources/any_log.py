@@ -89,5 +89,5 @@ def _from_matrix(matrix: Any) -> Interactions:
     kept = entries.data != 0
     if not kept.any():
         raise DataError(f"the matrix of shape {matrix.shape} holds no interaction")
-    users, items = (axis[kept].astype(np.int64) for axis in entries.coords)
+    users, items = (axis[kept].astype(np.int64) for axis in (entries.row, entries.col))
     return Interactions.build(users, items, *matrix.shape)
