@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from ltocf.models import MODELS, build_model
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs import depth
 from ltocf.runs.fitting import fit
 
 Options = dict[str, Any]
@@ -33,6 +32,7 @@ EASE_L2 = (50.0, 200.0, 500.0, 1500.0)
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
 SMALL = 100_000  # pairs: whatever is tried on so few takes seconds
 PART = 1 / 16  # of the users, to measure a cost by
+EPOCHS_FOR_TIMES = 6  # that learning them takes as long as, in two rounds
 
 
 @dataclass(frozen=True)
@@ -142,17 +142,28 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
     active = np.flatnonzero(train.user_degrees)
     drawn = np.random.default_rng(0).choice(active, max(int(len(active) * PART), 1), replace=False)
     part = train.select(np.isin(train.users, drawn))
+    scale = len(train) / max(len(part), 1)
+    if name != "ltocf":
+        return scale * _seconds(lambda: build_model(BipartiteGraph(part), name, {}).initialise_(0))
+    data = Dataset("auto", replace(split, train=part))
+    model = {"name": "ltocf"} | given_to("ltocf", config) | {"learn_times": False}
+
+    def training(epochs: int) -> float:
+        schedule = config.train.model_copy(update={"epochs": epochs, "protocol": "fixed"})
+        settings = config.model_copy(update={"model": model, "train": schedule})
+        return _seconds(lambda: fit(data, settings))
+
+    training(1)  # kernels may have to be compiled first
+    setting_up = training(0)
+    each = max(training(2) - setting_up, 0) / 2
+    epochs = config.train.epochs_for(train.pairs_per_user) + EPOCHS_FOR_TIMES
+    return scale * (setting_up + epochs * each)
+
+
+def _seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
-    if name == "ltocf":
-        once = config.train.model_copy(update={"epochs": 1, "protocol": "fixed"})
-        model = {"name": "ltocf"} | given_to("ltocf", config) | {"learn_times": False}
-        settings = config.model_copy(update={"model": model, "train": once})
-        fit(Dataset("auto", replace(split, train=part, valid=split.valid)), settings)
-        epochs = config.train.epochs_for(train.pairs_per_user) + 2 * depth.EPOCHS
-    else:
-        build_model(BipartiteGraph(part), name, {}).initialise_(config.seed)
-        epochs = 1
-    return (time.perf_counter() - started) * epochs * len(train) / max(len(part), 1)
+    work()
+    return time.perf_counter() - started
 
 
 def fits(name: str, split: Split) -> bool:
