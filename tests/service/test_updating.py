@@ -43,7 +43,10 @@ def run(fitted, tmp_path):
     return Run.open(tmp_path / "run")
 
 
-def test_a_list_after_the_update_is_that_of_the_offline_update(run, store, tmp_path):
+@pytest.mark.parametrize("name", ["ltocf", "lightgcn", "chebycf", "ease", "blend"])
+def test_a_list_after_the_update_is_that_of_the_offline_update(name, fitted, store, tmp_path):
+    fitted(name).save(tmp_path / "run")
+    run = Run.open(tmp_path / "run")
     events = events_of(run.dataset)
     store.add([events])
     log = pl.DataFrame(
