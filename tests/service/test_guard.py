@@ -100,7 +100,7 @@ def test_a_store_that_is_gone_is_said_to_be_and_comes_back(serve, monkeypatch):
 
 
 def test_listening_to_other_machines_needs_a_token(tmp_path):
-    with pytest.raises(ConfigError, match=r"--host 0\.0\.0\.0 lets other machines in"):
+    with pytest.raises(ConfigError, match=r"host 0\.0\.0\.0 lets other machines in"):
         _ = Settings(run=tmp_path, host="0.0.0.0").rules
     rules = Settings(run=tmp_path, host="0.0.0.0", token="x").rules
     assert (rules.read_needs_token, rules.rate, rules.hosts) == (True, 100.0, None)
