@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Body, Header, Request, Response
 
 from ltocf.service.events import Event, now
 from ltocf.service.replies import Committed
@@ -18,7 +18,7 @@ router = APIRouter()
 @router.post("/events", status_code=201, response_model=Committed, responses=NOT_FOUND)
 async def add_events(
     request: Request,
-    body: OneOrMany,
+    body: Annotated[OneOrMany, Body()],
     idempotency_key: Annotated[
         Text | None, Header(description="Names the whole request, event by event.")
     ] = None,

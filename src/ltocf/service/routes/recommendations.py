@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 
 from ltocf.data.interactions import Id
 from ltocf.errors import DataError
@@ -51,7 +51,7 @@ async def recommend(
 
 
 @router.post("/recommendations", response_model=ListsOut, responses=NOT_FOUND)
-async def recommend_many(request: Request, body: ListsIn) -> Response:
+async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> Response:
     """Lists of many users, or of somebody new by the items that they have."""
     live = live_of(request)
     served = live.served
