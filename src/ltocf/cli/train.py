@@ -114,7 +114,8 @@ def train(
     except KeyboardInterrupt:
         say(f"\nstopped; finished epochs are kept. Continue with: ltocf train --resume -o {output}")
         raise typer.Exit(130) from None
-    others = compare(run)
+    with show_progress() as progress:
+        others = compare(run, progress)
     where = deployed_path(output)
     deployed = fit_to_everything(run, where, overwrite=overwrite) if deploy else None
     if as_json:

@@ -100,7 +100,7 @@ def _train(run: Run, progress: Progress) -> Metrics:
         progress=progress,
         after_epoch=after_epoch,
     )
-    metrics = test(run, fitted.model)
+    metrics = test(run, fitted.model, progress=progress)
     if is_first():
         if records:
             draw_curves(records, run.path / "curves.png")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
+from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.run import Run
 
@@ -12,7 +13,7 @@ EASE_L2 = 500.0
 NEAR = 0.98  # of ours: a closed form this good promises more of a blend with it
 
 
-def compare(run: Run) -> dict[str, Metrics]:
+def compare(run: Run, progress: Progress = silent) -> dict[str, Metrics]:
     """Test metrics of popularity and of EASE or GF-CF, solved on all that the run could see. None
     for a run that is one of them, or has no test pairs."""
     split, name = run.dataset.split, run.config.model_name
@@ -21,7 +22,8 @@ def compare(run: Run) -> dict[str, Metrics]:
     if not len(split.test) or name in ("popularity", "random", closed, "blend"):
         return {}
     graph, found = BipartiteGraph(split.seen), dict[str, Metrics]()
-    for other in ("popularity", closed):
+    for done, other in enumerate(("popularity", closed)):
+        progress("comparing", done, 2, other)
         model = build_model(graph, other, {"l2": EASE_L2} if other == "ease" else {})
         model.initialise_(run.config.seed)
         found[other] = evaluate(model.scorer(), split.test, split.seen)
