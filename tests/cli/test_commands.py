@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
@@ -218,3 +219,11 @@ def test_threads_hold_for_the_command(ltocf, run):
         assert code == 2 and "--threads" in err
     finally:
         use_threads()
+
+
+def test_models_are_listed_in_a_line_each_and_one_with_its_settings(ltocf):
+    code, out, _ = ltocf("models")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[:-1]] == list(MODELS)
+    code, out, _ = ltocf("models", "ease")
+    assert code == 0 and out.startswith("EASE: ") and "  l2 = " in out
