@@ -44,13 +44,14 @@ def main() -> None:
         work(arguments)
         return
     rows = [run(count, sys.argv[1:]) for count in arguments.processes]
+    alone = dict(rows[0])
     for row in rows:
         for name in ("embeddings", "lists"):
-            row[name] = compare(name, row[name], rows[0][name])
+            row[name] = compare(name, row[name], alone[name])
         row["largest_difference_of_losses"] = max(
-            abs(a - b) for a, b in zip(row["losses"], rows[0]["losses"], strict=True)
+            abs(a - b) for a, b in zip(row["losses"], alone["losses"], strict=True)
         )
-        row["speed_up"] = round(rows[0]["step_seconds"] / row["step_seconds"], 2)
+        row["speed_up"] = round(alone["step_seconds"] / row["step_seconds"], 2)
     result = {
         "machine": machine(),
         "date": date.today().isoformat(),
@@ -113,7 +114,7 @@ def work(arguments: argparse.Namespace) -> None:
         lists = top_k(model.scorer(), users, K, n_items=split.train.n_items, seen=split.train)
         if not is_first():
             return
-        scores = trainer.batch_size * (1 + loss.negatives) * 4
+        scores = trainer.batch_size * (1 + model.negatives(loss)) * 4
         row = {
             "processes": count(),
             "step_seconds": statistics.median(seconds[1:]),
