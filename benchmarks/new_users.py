@@ -136,7 +136,8 @@ def main() -> None:
     split = load_dataset(arguments.data).split
     parts = hold_out(split.seen.union(split.test), arguments.fraction, seed=0)
     known, history, rest = parts
-    settings: dict[str, Any] = {"epochs": arguments.epochs}
+    solved = MODELS[arguments.model].solved
+    settings: dict[str, Any] = {} if solved else {"epochs": arguments.epochs}
     if "start" in MODELS[arguments.model].Config.model_fields:
         settings["start"] = "spectral"  # a few epochs then suffice
     for text in arguments.setting:
