@@ -114,7 +114,7 @@ def test_times_learn_through_the_weights(hamlet):
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_a_new_user_with_a_known_ones_history_is_scored_as_he_is(name, hamlet):
+def test_a_new_user_with_a_known_ones_history_is_scored_as_they_are(name, hamlet):
     small = {"rank": 8} if name in ("gfcf", "bspm", "chebycf") else {}
     recommender = Recommender(name, recency=0.7, **small).fit(hamlet)
     train, user = hamlet.split.train, 3

@@ -51,7 +51,7 @@ def test_standardised_rows_have_mean_0_and_deviation_1_and_constant_rows_vanish(
     assert_close(rows.std(1, correction=0), torch.tensor([1.0, 0.0]))
 
 
-def test_a_blend_of_closed_forms_scores_a_new_user_by_his_history(graph: BipartiteGraph) -> None:
+def test_a_blend_of_closed_forms_scores_a_new_user_by_their_history(graph: BipartiteGraph) -> None:
     blend = build_model(graph, "blend", {"parts": PARTS})
     blend.initialise_(seed=0)
     train = np.zeros((20, 15), dtype=np.float32)

@@ -139,7 +139,7 @@ def test_users_and_items_without_pairs_are_scored_with_finite_numbers(name: str)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_users_scores_do_not_depend_on_who_is_scored_with_him(name: str) -> None:
+def test_a_users_scores_do_not_depend_on_who_is_scored_with_them(name: str) -> None:
     model = trained(name)[0]
     alone = model.scorer()(np.array([7], np.int32))
     assert_close(alone[0], scores(model)[7], rtol=1e-5, atol=1e-5)

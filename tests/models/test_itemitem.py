@@ -61,7 +61,7 @@ def test_ease_is_the_ridge_regression_of_each_item_on_the_others(graph: Bipartit
     )
 
 
-def test_ease_scores_a_new_user_as_the_known_one_with_his_history(graph: BipartiteGraph) -> None:
+def test_ease_scores_a_new_user_as_the_known_one_with_their_history(graph: BipartiteGraph) -> None:
     model = EASE(graph, EASE.Config(l2=3))
     known = scores(model)
     new = model.scorer().from_history(csr_array(dense(graph).astype(np.float32)))

@@ -52,7 +52,7 @@ def test_beta_grows_to_its_cap_in_the_given_share_of_training() -> None:
     assert betas == pytest.approx([0, 0.3, 0.6, 0.6])
 
 
-def test_a_new_user_is_scored_as_a_known_one_with_his_history() -> None:
+def test_a_new_user_is_scored_as_a_known_one_with_their_history() -> None:
     model = build().eval()
     scorer = model.scorer()
     users = np.arange(9, dtype=np.int32)

@@ -14,7 +14,7 @@ def write(tmp_path, text: str):
 
 
 @pytest.mark.parametrize("text", ["0 1 2\n1\n3 0 2", "0 1 2 \r\n1 \r\n\r\n3\t0  2\r\n\n"])
-def test_a_line_is_a_user_and_her_items_and_an_empty_one_keeps_the_user(tmp_path, text):
+def test_a_line_is_a_user_and_their_items_and_an_empty_one_keeps_the_user(tmp_path, text):
     pairs = read_lightgcn(write(tmp_path, text))
     assert pairs.user_ids.ids.to_list() == [0, 1, 3]
     assert pairs.user_ids[pairs.users] == [0, 0, 3, 3]

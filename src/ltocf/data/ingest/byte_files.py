@@ -110,5 +110,5 @@ def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+    except (zipfile.BadZipFile, RuntimeError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read as a zip archive ({error})") from None
