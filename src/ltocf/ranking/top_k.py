@@ -92,6 +92,7 @@ def rank(scores: Tensor, k: int, users: Rows, seen: Interactions | None) -> Rank
     return out
 
 
+# Two functions, as Numba's cache takes one that is compiled both ways for the same.
 @njit(cache=True)
 def _rank_here(
     scores: Any, indptr: Any, seen: Any, rows: Any, out_items: Any, out_scores: Any

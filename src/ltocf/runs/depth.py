@@ -7,6 +7,7 @@ than generalising does. On held-out pairs they find a depth that generalises.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -32,6 +33,17 @@ NEGATIVES = 64  # uniform: against the hardest, a response that makes all items 
 MOST_PAIRS = 16384  # of a step
 FEWEST_PAIRS = 500  # fewer say more about themselves than about the depth
 USUAL_DEPTH, TRIAL_EPOCHS = 4.0, 3
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What the times learn on, and how the embeddings train beside them."""
+
+    held_out: Interactions
+    config: TrainConfig
+    loss: Loss
+    seed: int
+    progress: Progress
 
 
 class Gaps(nn.Module):
@@ -64,26 +76,21 @@ def learn_depth_(
     time among them. Its embeddings are used up: they have to be drawn anew."""
     if len(held_out) < FEWEST_PAIRS:
         return
+    lesson = Lesson(held_out, config, loss, seed, progress)
     for part in learners(model):
-        _begin(part, held_out, config, loss, seed, progress)
+        _begin(part, lesson)
         with threads_for(part.weight.numel()):
             for _ in range(MOST_ROUNDS):
                 before = float(part.times.end)
-                _learn(part, held_out, config, loss, seed, progress)
+                _learn(part, lesson)
                 if abs(math.log(float(part.times.end) / before)) < SETTLED:
                     break
 
 
-def _begin(
-    model: LTOCF,
-    held_out: Interactions,
-    config: TrainConfig,
-    loss: Loss,
-    seed: int,
-    progress: Progress,
-) -> None:
-    """Begin with the usual depth if a short training ranks `held_out` better with it than with the
-    one that was asked for: from far too deep, the times do not find back."""
+def _begin(model: LTOCF, lesson: Lesson) -> None:
+    """Begin with the usual depth if a short training ranks the held-out pairs better with it than
+    with the one that was asked for: from far too deep, the times do not find back."""
+    config, loss, seed = lesson.config, lesson.loss, lesson.seed
     _, *inner, end = model.times().tolist()
     last = min(config.epochs_for(model.graph.interactions.pairs_per_user), TRIAL_EPOCHS)
     if end == USUAL_DEPTH or not last:
@@ -97,22 +104,16 @@ def _begin(
         model.times = stretched(factor)
         model.draw_(seed)
         # The first epochs of a whole training: at its rate, what overfits does so at once.
-        records = train(model, config, loss, seed=seed, held_out=held_out, last_epoch=last)
+        records = train(model, config, loss, seed=seed, held_out=lesson.held_out, last_epoch=last)
         found[factor] = max(record.metrics.get(SELECT_BY, 0.0) for record in records)
         note = f"end time {end * factor:.2f}: Recall@20 {found[factor]:.4f}"
-        progress("trying depths", len(found), 2, note)
+        lesson.progress("trying depths", len(found), 2, note)
     best = max(found, key=lambda factor: found[factor])
     model.times = stretched(best)
 
 
-def _learn(
-    model: LTOCF,
-    held_out: Interactions,
-    config: TrainConfig,
-    loss: Loss,
-    seed: int,
-    progress: Progress,
-) -> None:
+def _learn(model: LTOCF, lesson: Lesson) -> None:
+    config, loss, seed = lesson.config, lesson.loss, lesson.seed
     model.draw_(seed)
     gaps = Gaps(model.times().detach())
     model.times = gaps  # type: ignore[assignment]
@@ -140,13 +141,13 @@ def _learn(
                 gaps.logs.requires_grad_(True)
                 model.weight.requires_grad_(False)
                 random = np.random.default_rng([seed, step])
-                _held_out_loss(model, held_out, sharpness, random).backward()  # type: ignore[no-untyped-call]
+                _held_out_loss(model, lesson.held_out, sharpness, random).backward()  # type: ignore[no-untyped-call]
                 times.step()
                 times.zero_grad()
             step += 1
         decay.step()
         found = " ".join(f"{time:.2f}" for time in gaps()[1:].tolist())
-        progress("learning the times", epoch, EPOCHS, f"times {found}")
+        lesson.progress("learning the times", epoch, EPOCHS, f"times {found}")
     _, *inner, end = gaps().tolist()
     model.weight.requires_grad_(True)
     model.times = TimePoints(inner, end, learn=False)
