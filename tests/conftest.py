@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -10,6 +11,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.sources.town import make_town
 from ltocf.data.splits import Split
 
+CHROMIUM = Path("/usr/bin/chromium")
 # A first call compiles; and a run that fails must fail again when it is repeated.
 hypothesis.settings.register_profile("ours", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ours")
@@ -51,6 +53,17 @@ def two_communities() -> Split:
 def hamlet() -> Dataset:
     """A small synthetic town."""
     return make_town(people=120, places=90, seed=1).dataset
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    if not CHROMIUM.exists():
+        pytest.skip("needs Debian's chromium")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from urllib.parse import quote
 
 import polars as pl
@@ -19,8 +18,6 @@ from ltocf.service.served import Served
 
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
-CHROMIUM = Path("/usr/bin/chromium")
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's chromium")
 EVIL = "<img src=x onerror=\"document.title='owned'\">"
 EPOCHS = [EpochRecord(n, 1 / n, 0.1, [], {"recall@20": n / 10}) for n in (1, 2, 3)]
 VIEWS = ["#/try", "#/people", "#/people/{user}", "#/items", "#/items/{item}", "#/model"]
@@ -61,14 +58,6 @@ def site(town, tmp_path_factory):
     yield running
     running.stop()
     store.close()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture
