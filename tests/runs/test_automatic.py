@@ -11,7 +11,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.config import RunConfig
+from ltocf.config import RunConfig, TrainConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
@@ -54,6 +54,17 @@ def test_a_setting_holds_for_every_candidate_that_has_it(hamlet: Dataset) -> Non
     assert all("recency=0.4" in row.tried for row in rows if row.tried.startswith("chebycf"))
     with pytest.raises(ConfigError, match="'tempo' is no setting of anything that 'auto' tries"):
         choose_model(RunConfig(model={"name": "auto", "tempo": 1}), hamlet.split, 0)
+
+
+@pytest.mark.parametrize("train", [{"epochs": 0}, {"epochs": 3, "evaluate_every": 2}])
+def test_a_training_of_any_schedule_is_tried(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch, train: dict[str, int]
+) -> None:
+    monkeypatch.setattr(automatic, "CANDIDATES", ("ltocf",))
+    config = AUTO.model_copy(update={"train": TrainConfig(**train)})
+    chosen = choose_model(config, hamlet.split, 0).config
+    assert chosen.model_name == "ltocf"
+    assert chosen.train.epochs is not None and chosen.train.epochs <= train["epochs"]
 
 
 def test_a_spent_budget_tries_the_cheapest_and_says_what_it_left_out(hamlet: Dataset) -> None:

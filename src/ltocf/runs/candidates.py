@@ -21,6 +21,7 @@ from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
 from ltocf.runs.fitting import fit
+from ltocf.runs.refit import chosen_epochs
 
 Options = dict[str, Any]
 # From the cheapest to the dearest, so that a small budget still compares different kinds.
@@ -116,8 +117,7 @@ def _trained(split: Split, valid: Interactions, config: RunConfig, recency: floa
     metrics = evaluate(scorer, valid, split.train)
     _, *inner, end = fitted.model.times().tolist()
     options |= {"end_time": end, "times": inner, "learn_times": False}
-    best = max(fitted.records, key=lambda record: record.metrics["recall@20"])
-    planned = train.epochs_for(cut.seen.pairs_per_user)
+    chosen = chosen_epochs(fitted.records) or 0
     return Trial(
         "ltocf",
         options,
@@ -125,7 +125,7 @@ def _trained(split: Split, valid: Interactions, config: RunConfig, recency: floa
         metrics["recall@20"],
         metrics["ndcg@20"],
         time.perf_counter() - started,
-        train.whole_schedule(best.epoch, planned),
+        train.whole_schedule(chosen, train.epochs_for(cut.seen.pairs_per_user)),
     )
 
 
@@ -135,10 +135,10 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
     if len(train) < SMALL:
         return 0.0
     if name == "ease":
-        started, side = time.perf_counter(), 1000
-        torch.cholesky_inverse(torch.linalg.cholesky(torch.eye(side) * 2))
-        each = (time.perf_counter() - started) * (min(train.n_users, train.n_items) / side) ** 3
-        return each * len(EASE_L2)
+        small = torch.eye(1000) * 2
+        each = _seconds(lambda: torch.cholesky_inverse(torch.linalg.cholesky(small)))
+        larger = min(train.n_users, train.n_items) / len(small)
+        return each * larger**3 * len(EASE_L2)
     active = np.flatnonzero(train.user_degrees)
     drawn = np.random.default_rng(0).choice(active, max(int(len(active) * PART), 1), replace=False)
     part = train.select(np.isin(train.users, drawn))
