@@ -4,8 +4,9 @@ python -m benchmarks.distributed --interactions 4 --processes 1 2 4 --json
 
 Each number of processes trains the same city for --steps steps and ranks some users. Bytes are
 those that the loopback device carried in a step, all processes together, beside what the model of
-docs/scale.md says: 2 (P - 1) times the partial scores of the batch. More processes than cores share
-them, so their speed-up says nothing.
+docs/scale.md says: 2 (P - 1) times the partial scores of the batch. The speed-up stands beside that
+of processes which have as many columns each and say nothing to each other: what the machine lets
+any column split gain. More processes than cores share them, so their speed-up says nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -39,19 +41,24 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--json", action="store_true", help="one line")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         work(arguments)
         return
-    rows = [run(count, sys.argv[1:]) for count in arguments.processes]
+    rows, apart = [], []
+    for count in arguments.processes:
+        rows.append(run(count, sys.argv[1:]))
+        apart.append(run(count, [*sys.argv[1:], "--apart"]) if count > 1 else rows[-1])
     alone = dict(rows[0])
-    for row in rows:
+    for row, silent in zip(rows, apart, strict=True):
         for name in ("embeddings", "lists"):
             row[name] = compare(name, row[name], alone[name])
         row["largest_difference_of_losses"] = max(
             abs(a - b) for a, b in zip(row["losses"], alone["losses"], strict=True)
         )
         row["speed_up"] = round(alone["step_seconds"] / row["step_seconds"], 2)
+        row["speed_up_apart"] = round(alone["step_seconds"] / silent["step_seconds"], 2)
     result = {
         "machine": machine(),
         "date": date.today().isoformat(),
@@ -94,10 +101,11 @@ def work(arguments: argparse.Namespace) -> None:
     use_threads(1)
     with processes():
         split = make_city(int(arguments.interactions * 1e6)).dataset.split
-        model = build_model(BipartiteGraph(split.train), "ltocf", {"dim": arguments.dim})
+        dim = arguments.dim // count() if arguments.apart else arguments.dim
+        model = build_model(BipartiteGraph(split.train), "ltocf", {"dim": dim})
         model.draw_(0)
         loss = BPR()
-        with split_over_processes(model):
+        with nullcontext() if arguments.apart else split_over_processes(model):
             trainer = Trainer(model, TrainConfig(), loss, 0, 30)
             batches = model.batches(
                 loss, batch_size=trainer.batch_size, draw_by="pairs", seed=0, epoch=1

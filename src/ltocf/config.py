@@ -80,7 +80,8 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     average_decay: float = Field(default=0.0, ge=0, lt=1)  # of averaged weights; 0 keeps the last
     # Choose the epoch on validation, keep the last, or (as often published) the best on test.
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
-    validation: float = Field(default=0.1, gt=0, lt=1)  # share of train cut off to choose the epoch
+    # Share of train cut off to choose the epoch; none: a tenth, of the latest as much as test has.
+    validation: float | None = Field(default=None, gt=0, lt=1)
     # Which pairs it takes: of each user some at random, the latest or the last one, or the latest
     # of all; none: as the data set was split.
     validation_cut: ValidationCut | None = None

@@ -17,9 +17,11 @@ from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
+from ltocf.models.blend import BlendScorer
 from ltocf.models.scorer import Scorer
+from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
-from ltocf.runs import automatic, candidates
+from ltocf.runs import automatic, candidates, mixing
 from ltocf.runs.automatic import choose_model
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.yardsticks import verdict
@@ -119,6 +121,21 @@ def test_a_mix_takes_the_parts_that_know_different_things() -> None:
     mix = fit_mix(scorers, wanted, _nothing(wanted))
     assert sorted(mix.parts) == [0, 1]  # the third knows nothing
     assert 0.4 < mix.weights[1] < 2.0
+
+
+@pytest.mark.parametrize("n_items", [90, 400])  # a pool that is everything, and one that is not
+def test_a_pool_of_the_best_items_ranks_as_all_items_do(n_items: int) -> None:
+    generator = torch.Generator().manual_seed(1)
+    scorers = [_Fixed(torch.randn(300, n_items, generator=generator)) for _ in range(3)]
+    pairs = torch.rand(300, n_items, generator=generator)
+    seen, wanted = (
+        Interactions.build(*np.nonzero(((pairs > low) & (pairs < low + 0.1)).numpy()), 300, n_items)
+        for low in (0.1, 0.5)
+    )
+    pool = mixing._pooled(scorers, wanted, seen)
+    mixed = pool.scores[0] + 0.7 * pool.scores[1] + 0.4 * pool.scores[2]
+    blend = BlendScorer(scorers, [1.0, 0.7, 0.4])
+    assert pool.recall(mixed) == pytest.approx(evaluate(blend, wanted, seen)["recall@20"], rel=1e-6)
 
 
 def _nothing(pairs: Interactions) -> Interactions:

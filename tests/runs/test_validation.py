@@ -12,7 +12,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.pair_cuts import SplitKind
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError
-from ltocf.runs.validation import everything, usual_cut, with_validation
+from ltocf.runs.validation import everything, usual_cut, usual_share, with_validation
 
 USERS, ITEMS = 20, 30
 
@@ -53,6 +53,30 @@ def test_the_latest_of_all_pairs_are_held_out_of_a_temporal_split() -> None:
     assert cut.valid.timestamps.min() > cut.train.timestamps.max()
     assert set(cut.valid.users) == set(range(1, USERS, 2))  # the odd ones came later
     assert (cut.train.user_degrees > 0).all() and (cut.train.item_degrees > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "tested", "share"),
+    [
+        ("given", 150, 0.25),  # of 600, a quarter: each user's latest, as many as test has
+        ("temporal", 120, 0.2),
+        ("given", 6, 0.05),  # hardly any: at least a twentieth
+        ("given", 400, 0.25),  # most: at most a quarter
+        ("ratio", 150, 0.1),  # at random: a tenth
+        ("given", 0, 0.1),
+    ],
+)
+def test_of_the_latest_pairs_as_large_a_share_is_held_out_as_test_has(
+    kind: SplitKind, tested: int, share: float
+) -> None:
+    whole = split(kind)
+    drawn = np.arange(len(whole.train)) < tested
+    cut = replace(whole, train=whole.train.select(~drawn), test=whole.train.select(drawn))
+    assert usual_share(cut, usual_cut(cut)) == pytest.approx(share)
+    by_default, asked = (
+        with_validation(cut, TrainConfig(validation=given), 0) for given in (None, share)
+    )
+    assert by_default.valid.fingerprint == asked.valid.fingerprint
 
 
 def test_a_validation_set_that_is_there_is_kept_and_given_back() -> None:

@@ -28,7 +28,7 @@ Options = dict[str, Any]
 CANDIDATES = (
     "rp3beta", "turbocf", "gfcf", "ease", "sparse_ease", "chebycf", "bspm", "ltocf",
 )  # fmt: skip
-RECENCIES = (0.2, 0.4, 0.7, 1.0)  # tried of each closed form where times are known
+RECENCIES = (0.2, 0.4, 0.7, 1.0, 1.4)  # tried of each closed form where times are known
 EASE_L2 = (50.0, 200.0, 500.0, 1500.0)
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
 SMALL = 100_000  # pairs: whatever is tried on so few takes seconds

@@ -19,6 +19,7 @@ def everything(split: Split) -> Split:
 
 
 FEWEST = 50  # fewer pairs choose by chance
+USUAL_SHARE, LEAST_SHARE, LARGEST_SHARE = 0.1, 0.05, 0.25
 
 
 def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int = FEWEST) -> Split:
@@ -31,14 +32,15 @@ def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int
         raise ConfigError(
             f"validation_cut = {cut!r} needs a time of each interaction; use validation_cut=random"
         )
+    share = config.validation or usual_share(split, cut)
     if cut in ("random", "latest"):
         try:
-            held = hold_out_validation(split, config.validation, seed=seed, latest=cut == "latest")
+            held = hold_out_validation(split, share, seed=seed, latest=cut == "latest")
         except DataError:  # nobody can spare a pair
             return split
     else:
         choose = _last_of_each_user if cut == "last" else _latest_of_all
-        drawn = _leave_some(split.train, choose(split.train, config.validation))
+        drawn = _leave_some(split.train, choose(split.train, share))
         train = split.train
         held = replace(split, train=train.select(~drawn), valid=train.select(drawn))
     return held if len(held.valid) >= fewest else split
@@ -51,6 +53,16 @@ def usual_cut(split: Split) -> ValidationCut:
         return "random"
     cuts: dict[str, ValidationCut] = {"temporal": "temporal", "leave-last-out": "last"}
     return cuts.get(split.kind, "latest")
+
+
+def usual_share(split: Split, cut: ValidationCut) -> float:
+    """Of the latest pairs as large a share as test has of all: the further ahead one looks, the
+    more smoothing and the less recency are right. Of random ones a tenth, to lose little of train.
+    """
+    n_test = len(split.test)
+    if cut not in ("latest", "temporal") or not n_test:
+        return USUAL_SHARE
+    return min(max(n_test / (len(split.seen) + n_test), LEAST_SHARE), LARGEST_SHARE)
 
 
 def empty_like(part: Interactions) -> Interactions:

@@ -124,8 +124,8 @@ def _about(plan: Plan) -> str:
     return (
         f"{plan.dataset.name}: {size}. Budget: {plan.budget}{extra}.{caution}\n\n"
         "Unless a study says otherwise: K = 4, T = 3, RK4, linear connections, equal weights, 64 "
-        "dimensions under the full budget; the epoch is chosen on a tenth of the training pairs "
-        "that is held out, and the test pairs are looked at once, at the end. ± and bands are the "
-        "standard deviation over seeds. A name links its config; beside every figure lies its "
-        "data as CSV. Seconds are those of training on this machine."
+        "dimensions under the full budget; the epoch is chosen on held-out training pairs (a tenth "
+        "at random, or the latest, as many as test has), and the test pairs are looked at once, at "
+        "the end. ± and bands are the standard deviation over seeds. A name links its config; "
+        "beside every figure lies its data as CSV. Seconds are those of training on this machine."
     )
