@@ -122,6 +122,20 @@ def total(part: Tensor) -> Tensor:
     return summed
 
 
+def total_soon(part: Tensor) -> Callable[[], Tensor]:
+    """The sum over processes, without a gradient: asked for now, waited for when it is called."""
+    if not _split:
+        return lambda: part
+    out, sent = part.clone(), list[Any]()
+    _together(lambda: sent.append(dist.all_reduce(out, async_op=True)))
+
+    def arrived() -> Tensor:
+        _together(sent[0].wait)
+        return out
+
+    return arrived
+
+
 def total_for_columns(part: Tensor) -> Tensor:
     """The sum over processes, for what each uses with its own columns: every process has a part of
     the gradient too, and those are summed."""

@@ -129,8 +129,9 @@ def test_a_pool_of_the_best_items_ranks_as_all_items_do(n_items: int) -> None:
     scorers = [_Fixed(torch.randn(300, n_items, generator=generator)) for _ in range(3)]
     pairs = torch.rand(300, n_items, generator=generator)
     seen, wanted = (
-        Interactions.build(*np.nonzero(((pairs > low) & (pairs < low + 0.1)).numpy()), 300, n_items)
+        Interactions.build(users, items, 300, n_items)
         for low in (0.1, 0.5)
+        for users, items in [np.nonzero(((pairs > low) & (pairs < low + 0.1)).numpy())]
     )
     pool = mixing._pooled(scorers, wanted, seen)
     mixed = pool.scores[0] + 0.7 * pool.scores[1] + 0.4 * pool.scores[2]

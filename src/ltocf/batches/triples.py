@@ -19,6 +19,7 @@ from ltocf.threads import share_out
 
 DrawBy = Literal["pairs", "users"]
 RANGE = 1 << 17  # numbers drawn by one thread at a time; it takes milliseconds
+MANY, FEW = 16, 192  # negatives of a pair, items of a user, for which one by one is faster
 
 
 class TripleBatches(Batches):
@@ -64,7 +65,7 @@ def _draw(
 ) -> None:  # fmt: skip
     """The users and items of consecutive positions, and into `out` (rows, n) items drawn uniformly
     from those that each user has not seen."""
-    half = half_bits(len(users))
+    half, ranks = half_bits(len(users)), np.empty(out.shape[1], np.int32)
     for b in range(len(out_users)):
         if len(active):
             user = active[uniform(key, start + b, -3, len(active))]
@@ -74,20 +75,41 @@ def _draw(
             pair = shuffled(key, start + b, len(users), half)
             user = np.int64(users[pair])
         out_users[b], out_positives[b] = user, items[pair]
-        first, last = indptr[user], indptr[user + 1]
-        unseen = n_items - (last - first)
-        for j in range(out.shape[1]):
-            if unseen == 0:  # they have everything: any item, so that their pairs still count
-                out[b, j] = uniform(key, start + b, j, n_items)
-                continue
-            rank = uniform(key, start + b, j, unseen)
-            # The rank-th unseen item directly, with no rejection: before their m-th item
-            # (ascending) there are items[m] - m unseen ones; skip those with items[m] - m <= rank.
-            low, high = first, last
-            while low < high:
-                middle = (low + high) // 2
-                if items[middle] - (middle - first) <= rank:
-                    low = middle + 1
-                else:
-                    high = middle
-            out[b, j] = rank + (low - first)
+        own = items[indptr[user] : indptr[user + 1]]
+        unseen = n_items - len(own)
+        if unseen == 0:  # they have everything: any item, so that their pairs still count
+            own, unseen = own[:0], n_items
+        for j in range(len(ranks)):
+            ranks[j] = uniform(key, start + b, j, unseen)
+        # The rank-th unseen item directly, with no rejection: before their m-th item (ascending)
+        # there are items[m] - m unseen ones; skip those with items[m] - m <= rank.
+        if len(ranks) >= MANY and len(own) <= FEW:
+            _skip_one_by_one(own, ranks, out[b])
+        else:
+            _skip_by_halves(own, ranks, out[b])
+
+
+@njit(cache=True, nogil=True)
+def _skip_one_by_one(own: Any, ranks: Any, out: Any) -> None:
+    """Each of the user's items for all ranks at once: more steps than by halves, but the processor
+    takes sixteen of them in one."""
+    skipped = np.zeros(len(ranks), np.int32)
+    for m in range(len(own)):
+        unseen_before = np.int32(own[m] - m)
+        for j in range(len(ranks)):
+            skipped[j] += np.int32(1) if unseen_before <= ranks[j] else np.int32(0)
+    for j in range(len(ranks)):
+        out[j] = ranks[j] + skipped[j]
+
+
+@njit(cache=True, nogil=True)
+def _skip_by_halves(own: Any, ranks: Any, out: Any) -> None:
+    for j in range(len(ranks)):
+        low, high = 0, len(own)
+        while low < high:
+            middle = (low + high) // 2
+            if own[middle] - middle <= ranks[j]:
+                low = middle + 1
+            else:
+                high = middle
+        out[j] = ranks[j] + low

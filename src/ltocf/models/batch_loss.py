@@ -2,20 +2,21 @@
 
 The table is a propagation of the whole graph, so one must serve as many pairs as there are. They
 come in parts that fit the cache; each adds to the gradient of the table, which goes back through
-the graph once. Memory beyond the table and its gradient is that of one part.
+the graph once. Memory beyond the table and its gradient is that of two parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ltocf.batches.ahead import Parts
+from ltocf.batches.ahead import Batch, Parts
 from ltocf.config import SHARED, Loss
-from ltocf.distributed import total
+from ltocf.distributed import total_soon
 from ltocf.models.pair_scores import add_products_, dot_products
 
 ScoreLoss = Callable[[Tensor, Tensor], Tensor]  # of positives (n, orders) and negatives (n, any)
@@ -34,20 +35,11 @@ def batch_loss(
     gradient = torch.zeros_like(rows) if table.requires_grad else None
     counts = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
     mean = torch.zeros((), dtype=torch.float64)
-    for part in batch.parts:
-        users = part.users.to(rows.device)
-        near, far = (
-            items.reshape(len(users), -1).to(rows.device) + n_users
-            for items in (part.positives, part.negatives)
-        )
-        scores = (
-            _Shared(rows, users, near, far.flatten()[: loss.negatives or SHARED])
-            if loss.sampling == "shared"
-            else _Own(rows, users, near, far, hardest=loss.sampling == "hardest")
-        )
+    for scores in _one_ahead(_scored(part, rows, n_users, loss) for part in batch.parts):
+        scores.arrive_()
         leaves = scores.near.requires_grad_(), scores.far.requires_grad_()
         with torch.enable_grad():
-            value = of_scores(*leaves) * (len(users) / batch.rows)
+            value = of_scores(*leaves) * (len(scores.users) / batch.rows)
         if gradient is not None:
             by_near, by_far = torch.autograd.grad(value, leaves)
             scores.add_gradient_(by_near, by_far, gradient)
@@ -55,6 +47,24 @@ def batch_loss(
         _count_(counts, scores)
     collected: Tensor = _Collected.apply(table, mean.to(table), gradient)  # type: ignore[no-untyped-call]
     return BatchLoss(collected, counts)
+
+
+def _scored(part: Batch, rows: Tensor, n_users: int, loss: Loss) -> _Own | _Shared:
+    users = part.users.to(rows.device)
+    near, far = (
+        items.reshape(len(users), -1).to(rows.device) + n_users
+        for items in (part.positives, part.negatives)
+    )
+    if loss.sampling == "shared":
+        return _Shared(rows, users, near, far.flatten()[: loss.negatives or SHARED])
+    return _Own(rows, users, near, far, hardest=loss.sampling == "hardest")
+
+
+def _one_ahead(parts: Iterator[_Own | _Shared]) -> Iterator[_Own | _Shared]:
+    """Each part when the next has been scored: sums over processes arrive in the meantime."""
+    for part, _ in pairwise(chain(parts, [None])):
+        assert part is not None
+        yield part
 
 
 def _count_(counts: Tensor, scores: _Own | _Shared) -> None:
@@ -69,12 +79,16 @@ class _Own:
     """Scores against negatives that each pair has to itself, or the one of them scored highest."""
 
     def __init__(self, table: Tensor, users: Tensor, near: Tensor, far: Tensor, hardest: bool):
-        self.table, self.users, self.near_rows, orders = table, users, near, near.shape[1]
-        scores = total(dot_products(table, users, torch.cat([near, far], 1)))
-        self.near, self.far, self.far_rows = scores[:, :orders].clone(), scores[:, orders:], far
-        if hardest:
+        self.table, self.users, self.hardest = table, users, hardest
+        self.near_rows, self.far_rows = near, far
+        self.scores = total_soon(dot_products(table, users, torch.cat([near, far], 1)))
+
+    def arrive_(self) -> None:
+        scores, orders = self.scores(), self.near_rows.shape[1]
+        self.near, self.far = scores[:, :orders].clone(), scores[:, orders:]
+        if self.hardest:
             best = self.far.argmax(1, keepdim=True)
-            self.far, self.far_rows = self.far.gather(1, best), far.gather(1, best)
+            self.far, self.far_rows = self.far.gather(1, best), self.far_rows.gather(1, best)
 
     def add_gradient_(self, by_near: Tensor, by_far: Tensor, gradient: Tensor) -> None:
         rows = torch.cat([self.near_rows, self.far_rows], 1)
@@ -87,8 +101,11 @@ class _Shared:
     def __init__(self, table: Tensor, users: Tensor, near: Tensor, far: Tensor) -> None:
         self.table, self.users, self.near_rows, self.far_rows = table, users, near, far
         self.user_vectors, self.far_vectors = table[users], table[far]
-        self.near = total(dot_products(table, users, near))
-        self.far = total(self.user_vectors @ self.far_vectors.T)
+        self.near_scores = total_soon(dot_products(table, users, near))
+        self.far_scores = total_soon(self.user_vectors @ self.far_vectors.T)
+
+    def arrive_(self) -> None:
+        self.near, self.far = self.near_scores(), self.far_scores()
 
     def add_gradient_(self, by_near: Tensor, by_far: Tensor, gradient: Tensor) -> None:
         add_products_(self.table, self.users, self.near_rows, by_near, gradient)
