@@ -41,6 +41,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=0, help="time so many steps of an epoch only")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--lists", type=int, default=100_000, help="users to make lists of")
+    parser.add_argument(
+        "--random-start", action="store_true", help="no singular vectors; a step takes as long"
+    )
     parser.add_argument("--train-only", action="store_true", help="no validation and no lists")
     parser.add_argument("--prepare", action="store_true", help="also prepare a log of the city")
     parser.add_argument("--json", action="store_true", help="one line")
@@ -110,8 +113,10 @@ def measure(interactions: int, settings: dict[str, Any]) -> dict[str, Any]:
     with stages.stage("graph"):
         graph = BipartiteGraph(split.train)
         graph._adjacency  # noqa: B018 - the order of the nodes, made on first use
-    model = build_model(graph, "ltocf", {"dim": settings["dim"]})
-    model.draw_(0)
+    start = "random" if settings["random_start"] else "spectral"
+    model = build_model(graph, "ltocf", {"dim": settings["dim"], "start": start})
+    with stages.stage("start"):
+        model.draw_(0)
     trainer = Trainer(model, TrainConfig(), BPR(), 0, max(settings["epochs"], 1))
     if settings["steps"]:
         _some_steps(stages, trainer, settings["steps"])

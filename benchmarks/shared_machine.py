@@ -15,10 +15,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from itertools import count
 
 import numpy as np
 
 from benchmarks.measure import machine, median_seconds, parse_arguments
+from ltocf.batches.ahead import Parts
 from ltocf.batches.triples import TripleBatches
 from ltocf.config import BPR, TrainConfig
 from ltocf.data.sources.catalog import load_dataset
@@ -41,11 +43,16 @@ def main() -> None:
     users = np.arange(min(RANKED, train.n_users), dtype=np.int32)
     scorer = model.scorer()
 
+    def endless() -> Iterator[Parts]:
+        for epoch in count(1):
+            yield from TripleBatches(
+                train, batch_size=trainer.batch_size, negatives=32, seed=0, epoch=epoch
+            )
+
+    batches = endless()  # drawn ahead, as in training
+
     def step() -> None:
-        batches = TripleBatches(train, batch_size=trainer.batch_size, negatives=32, seed=0, epoch=1)
-        for batch in batches:
-            trainer._step(batch, 0)
-            break
+        trainer._step(next(batches), 0)
 
     def sample() -> None:
         for batch in TripleBatches(train, batch_size=len(train), negatives=1, seed=0, epoch=1):

@@ -10,6 +10,7 @@ SETTINGS = {
     "threads": None,
     "lists": 50,
     "train_only": False,
+    "random_start": False,
     "prepare": True,
 }
 
