@@ -132,7 +132,7 @@ def work(arguments: argparse.Namespace) -> None:
             for step, batch in zip(range(arguments.steps), batches, strict=False):
                 wait()
                 start, before = time.perf_counter(), loopback_bytes()
-                losses.append(trainer._step(batch, step))
+                losses.append(trainer.step(batch, step))
                 seconds.append(time.perf_counter() - start)
                 wait()
                 sent.append(loopback_bytes() - before)

@@ -179,7 +179,7 @@ def _some_steps(stages: Stages, trainer: Any, steps: int) -> None:
         if step == steps:
             break
         start = time.perf_counter(), time.process_time()
-        trainer._step(batch, step)
+        trainer.step(batch, step)
         seconds.append(time.perf_counter() - start[0])
         processor.append(time.process_time() - start[1])
     median = statistics.median(seconds), statistics.median(processor)

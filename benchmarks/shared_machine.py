@@ -52,7 +52,7 @@ def main() -> None:
     batches = endless()  # drawn ahead, as in training
 
     def step() -> None:
-        trainer._step(next(batches), 0)
+        trainer.step(next(batches), 0)
 
     def sample() -> None:
         for batch in TripleBatches(train, batch_size=len(train), negatives=1, seed=0, epoch=1):

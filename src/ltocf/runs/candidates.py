@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 
+from ltocf.batches.ahead import Parts
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
@@ -22,6 +24,7 @@ from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
 from ltocf.runs.fitting import fit
 from ltocf.runs.refit import chosen_epochs
+from ltocf.runs.training import Trainer
 
 Options = dict[str, Any]
 # From the cheapest to the dearest, so that a small budget still compares different kinds.
@@ -33,6 +36,7 @@ EASE_L2 = (50.0, 200.0, 500.0, 1500.0)
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
 SMALL = 100_000  # pairs: whatever is tried on so few takes seconds
 PART = 1 / 16  # of the users, to measure a cost by
+STEPS_TIMED = 4  # the first may have to compile kernels
 EPOCHS_FOR_TIMES = 6  # that learning them takes as long as, in two rounds
 
 
@@ -139,25 +143,34 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
         each = _seconds(lambda: torch.cholesky_inverse(torch.linalg.cholesky(small)))
         larger = min(train.n_users, train.n_items) / len(small)
         return each * larger**3 * len(EASE_L2)
+    if name == "ltocf":
+        return _training_seconds(split, config)
     active = np.flatnonzero(train.user_degrees)
     drawn = np.random.default_rng(0).choice(active, max(int(len(active) * PART), 1), replace=False)
     part = train.select(np.isin(train.users, drawn))
     scale = len(train) / max(len(part), 1)
-    if name != "ltocf":
-        return scale * _seconds(lambda: build_model(BipartiteGraph(part), name, {}).initialise_(0))
-    data = Dataset("auto", replace(split, train=part))
-    model = {"name": "ltocf"} | given_to("ltocf", config) | {"learn_times": False}
+    return scale * _seconds(lambda: build_model(BipartiteGraph(part), name, {}).initialise_(0))
 
-    def training(epochs: int) -> float:
-        schedule = config.train.model_copy(update={"epochs": epochs, "protocol": "fixed"})
-        settings = config.model_copy(update={"model": model, "train": schedule})
-        return _seconds(lambda: fit(data, settings))
 
-    training(1)  # kernels may have to be compiled first
-    setting_up = training(0)
-    each = max(training(2) - setting_up, 0) / 2
-    epochs = config.train.epochs_for(train.pairs_per_user) + EPOCHS_FOR_TIMES
-    return scale * (setting_up + epochs * each)
+def _training_seconds(split: Split, config: RunConfig) -> float:
+    """By a few steps on all pairs: a part of them has as many steps, and hardly fewer nodes."""
+    model = build_model(BipartiteGraph(split.train), "ltocf", given_to("ltocf", config))
+    setting_up = _seconds(lambda: model.initialise_(config.seed))
+    epochs = config.train.epochs_for(split.train.pairs_per_user)
+    trainer = Trainer(model, config.train, config.loss, config.seed, epochs)
+    batches = model.batches(
+        config.loss,
+        batch_size=trainer.batch_size,
+        draw_by=config.train.draw_by,
+        seed=config.seed,
+        epoch=1,
+    )
+    each = []
+    for batch in islice(batches, STEPS_TIMED):
+        parts = Parts.of(batch.whole())  # drawn now, since some were drawn ahead
+        each.append(_seconds(lambda: trainer.step(parts, 0)))  # noqa: B023 - called at once
+    judging = _seconds(lambda: trainer.validate(split.valid))
+    return setting_up + (epochs + EPOCHS_FOR_TIMES) * (len(batches) * min(each) + judging)
 
 
 def _seconds(work: Callable[[], object]) -> float:

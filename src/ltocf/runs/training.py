@@ -142,7 +142,7 @@ class Trainer:
             self._schedule(fraction)
             drawn = np.random.SeedSequence([self.seed, epoch, done]).generate_state(1, np.uint64)
             self.model.before_step_(fraction, int(drawn[0]))
-            loss = self._step(batch, (epoch - 1) * n + done)
+            loss = self.step(batch, (epoch - 1) * n + done)
             if not math.isfinite(loss):
                 raise ConfigError(
                     f"the loss became {loss} in epoch {epoch}; lower learning_rate "
@@ -160,7 +160,7 @@ class Trainer:
             for settings in optimizer.param_groups:
                 settings["lr"] = self.groups[name].learning_rate * factor
 
-    def _step(self, batch: Parts, step: int) -> float:
+    def step(self, batch: Parts, step: int) -> float:
         active = [name for name, group in self.groups.items() if group.active(step)]
         # The parameters that rest need no gradient, which saves the work of computing it.
         for name, group in self.groups.items():
