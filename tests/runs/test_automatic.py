@@ -35,7 +35,10 @@ def test_every_candidate_is_reported_and_one_is_chosen(hamlet: Dataset) -> None:
     names = [row.tried.split()[0] for row in choice.rows[: len(candidates.CANDIDATES)]]
     assert names == list(candidates.CANDIDATES)
     assert sum(row.note.startswith("chosen") for row in choice.rows) == 1
-    assert [what[1] for what in told] == list(range(1, len(candidates.CANDIDATES) + 1))
+    shares = [float(str(what[1])) for what in told]
+    done = [share for share in shares if share.is_integer() and share]
+    assert done == list(range(1, len(candidates.CANDIDATES) + 1))
+    assert any(len(done) - 1 < share < len(done) for share in shares)  # LT-OCF as it trains
     build_model(
         BipartiteGraph(hamlet.split.train), choice.config.model_name, choice.config.model_options
     )

@@ -89,7 +89,8 @@ def choose_model(
         if why:
             rows.append(Row(name, 0.0, None, None, why))
         else:
-            trial = try_candidate(name, cut, valid, config, recency)
+            watch = _within(progress, done, name)
+            trial = try_candidate(name, cut, valid, config, recency, watch)
             trials.append(trial)
             rows.append(Row(trial.label, trial.seconds, trial.recall, trial.ndcg))
             recency = max(trials, key=lambda t: t.recall).options.get("recency", 0.0)
@@ -97,6 +98,16 @@ def choose_model(
         told = rows[-1].note if recall is None else f"Recall@20 {recall:.4f}"
         progress("comparing", done + 1, len(CANDIDATES), f"{rows[-1].tried}: {told}")
     return _decide(config, cut, valid, trials, rows)
+
+
+def _within(progress: Progress, before: int, name: str) -> Progress:
+    """Of one candidate that takes long: what it is doing, as a share of its place among all."""
+
+    def watch(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        share = min(done / total, 0.99) if total else 0.0
+        progress("comparing", before + share, len(CANDIDATES), f"{name}: {stage} {note}".strip())
+
+    return watch
 
 
 def _passed_over(

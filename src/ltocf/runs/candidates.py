@@ -21,6 +21,7 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model
 from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
+from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
 from ltocf.runs.fitting import fit
 from ltocf.runs.refit import chosen_epochs
@@ -65,12 +66,17 @@ class Trial:
 
 
 def try_candidate(
-    name: str, split: Split, valid: Interactions, config: RunConfig, recency: float
+    name: str,
+    split: Split,
+    valid: Interactions,
+    config: RunConfig,
+    recency: float,
+    progress: Progress = silent,
 ) -> Trial:
     """The candidate at the settings that validation likes best. A closed form is tried with each
     recency; LT-OCF, which has to be trained for it, with the one that closed forms like best."""
     if name == "ltocf":
-        return _trained(split, valid, config, recency)
+        return _trained(split, valid, config, recency, progress)
     started = time.perf_counter()
     found: list[tuple[float, float, Options, Scorer]] = []
     for options, scorer in _closed_forms(name, split, config):
@@ -108,14 +114,16 @@ def _closed_forms(name: str, split: Split, config: RunConfig) -> Iterator[tuple[
                     yield own | {"recency": recency}, recent
 
 
-def _trained(split: Split, valid: Interactions, config: RunConfig, recency: float) -> Trial:
+def _trained(
+    split: Split, valid: Interactions, config: RunConfig, recency: float, progress: Progress
+) -> Trial:
     started = time.perf_counter()
     options: Options = {"recency": recency} if recency else {}
     options |= given_to("ltocf", config)
     train = config.train.model_copy(update={"protocol": "validation", "refit": False})
     settings = config.model_copy(update={"model": {"name": "ltocf"} | options, "train": train})
     cut = replace(split, valid=valid)
-    fitted = fit(Dataset("auto", cut), settings)
+    fitted = fit(Dataset("auto", cut), settings, progress=progress)
     assert isinstance(fitted.model, LTOCF)
     scorer = fitted.model.scorer()
     metrics = evaluate(scorer, valid, split.train)
