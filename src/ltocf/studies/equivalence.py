@@ -33,7 +33,7 @@ def settings(plan: Plan) -> list[Setting]:
 
 def _config(plan: Plan, model: str, *changes: str) -> Any:
     short = [] if plan.quick else ["epochs=4"]
-    return plan.config(model, "start=random", "scale=natural", *short, *changes)
+    return plan.config(model, "start=random", *short, *changes)
 
 
 def _times(layers: int) -> list[str]:

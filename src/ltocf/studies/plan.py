@@ -23,11 +23,8 @@ QUICK = (
 QUICK_ROW = (
     "dim=16", "hidden=64", "latent=16", "width=16", "neighbours=5", "epochs=2", "negatives=8",
 )  # fmt: skip
-# The paper's best settings, trained by our recipe for a fifth as long as a row of the table: the
-# start and the schedule make up for most of that.
+# The paper's best settings, trained by our recipe for a fifth as long as a row of the table.
 FULL = ("epochs=6",)
-# The same for every response, so that a depth or a solver shows by its shape, not by its size.
-SCALE = "scale=12.7"
 
 
 @dataclass(frozen=True)
@@ -79,14 +76,13 @@ class Plan:
         cut = f"validation_cut={'latest' if ordered else 'random'}"
         common = ["protocol=validation", cut, "patience=1000", "refit=false"]
         paper = ["end_time=4.0", "time_points=3", "learn_times=true", "tolerance=0.001"]
-        scale = [SCALE] if _takes(model, SCALE) else []
         config = self._recipe("ltocf", [*common, *(QUICK if self.quick else FULL)], seed)
         start = {"start": "spectral", "dim": config.model.get("dim", 64)}
         values = config.model_dump(exclude_none=True)
         if model != "ltocf":
             values["model"], paper = {"name": model, **start}, []
         own = [change for change in self.overrides if model == "ltocf" or _takes(model, change)]
-        return make_config(values, [*paper, *scale, *changes, *own])
+        return make_config(values, [*paper, *changes, *own])
 
     def row(self, name: str) -> RunConfig:
         """The row of the paper's table called `name`, trained as its config says."""

@@ -17,7 +17,7 @@ MODELS = {
 # From scratch: 1e-4 and 1e-5, as the paper has it, continue from a trained LightGCN.
 PAPER = (
     "negatives=1", "sampling=uniform", "batch_size=2048", "draw_by=users", "learning_rate=0.001",
-    "schedule=constant", "l2=1e-4", "start=random", "initial_std=0.1", "scale=natural",
+    "schedule=constant", "l2=1e-4", "start=random", "initial_std=0.1",
 )  # fmt: skip
 PAPER_LTOCF = ("time_learning_rate=1e-6",)
 PAPER_EPOCHS = 2  # take longer than 6 of ours: each has eight times as many propagations
