@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from ltocf.batches.ahead import Batch
-from ltocf.batches.triples import TripleBatches
+from ltocf.batches.triples import TripleBatches, _skip_by_halves, _skip_one_by_one
 from ltocf.threads import use_threads
 from tests.conftest import interactions_of
 
@@ -36,6 +36,21 @@ def test_negatives_are_uniform_over_what_the_user_has_not():
         counts = np.bincount(negatives, minlength=6)
         assert counts.sum() == counts[unseen].sum()
         assert chisquare(counts[unseen]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("skip", [_skip_one_by_one, _skip_by_halves])
+@pytest.mark.parametrize("n_own", [0, 1, 70, 299])
+def test_either_way_finds_the_unseen_item_of_every_rank(skip, n_own):
+    own = np.sort(np.random.default_rng(n_own).permutation(300)[:n_own]).astype(np.int32)
+    unseen = np.setdiff1d(np.arange(300), own)
+    found = np.empty(len(unseen), np.int64)
+    skip(own, np.arange(len(unseen), dtype=np.int32), found)
+    assert_array_equal(found, unseen)
+
+
+def test_few_negatives_are_the_first_of_many():
+    many, few = draw(negatives=16), draw(negatives=15)  # drawn in either way
+    assert_array_equal(many.negatives[:, :15], few.negatives)
 
 
 def test_users_scheme_draws_users_uniformly_and_then_their_items():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 
-from ltocf.batches.ahead import Parts
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
@@ -173,10 +173,7 @@ def _training_seconds(split: Split, config: RunConfig) -> float:
         seed=config.seed,
         epoch=1,
     )
-    each = []
-    for batch in islice(batches, STEPS_TIMED):
-        parts = Parts.of(batch.whole())  # drawn now, since some were drawn ahead
-        each.append(_seconds(lambda: trainer.step(parts, 0)))  # noqa: B023 - called at once
+    each = [_seconds(partial(trainer.step, batch, 0)) for batch in islice(batches, STEPS_TIMED)]
     judging = _seconds(lambda: trainer.validate(split.valid))
     return setting_up + (epochs + EPOCHS_FOR_TIMES) * (len(batches) * min(each) + judging)
 
