@@ -123,15 +123,16 @@ def total(part: Tensor) -> Tensor:
 
 
 def total_soon(part: Tensor) -> Callable[[], Tensor]:
-    """The sum over processes, without a gradient: asked for now, waited for when it is called."""
+    """The sum over processes, without a gradient and in place: asked for now, waited for when what
+    is returned is called."""
     if not _split:
         return lambda: part
-    out, sent = part.clone(), list[Any]()
-    _together(lambda: sent.append(dist.all_reduce(out, async_op=True)))
+    sent = list[Any]()
+    _together(lambda: sent.append(dist.all_reduce(part, async_op=True)))
 
     def arrived() -> Tensor:
         _together(sent[0].wait)
-        return out
+        return part
 
     return arrived
 
