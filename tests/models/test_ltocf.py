@@ -122,6 +122,20 @@ def test_the_exact_solver_is_the_matrix_exponential(graph: BipartiteGraph) -> No
     assert_close(final_state(graph, solver="exact"), exponential(graph), rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize(("kind", "factor"), [("held-out", 0.5), ("training", 1), (False, 1)])
+def test_times_of_an_eighth_of_the_pairs_are_carried_over(
+    graph: BipartiteGraph, kind: str | bool, factor: float
+) -> None:
+    whole = graph.interactions
+    few = whole.select(np.arange(len(whole)) < len(whole) // 8)
+    whole = whole.select(np.arange(len(whole)) < 8 * (len(whole) // 8))
+    learned = LTOCF(BipartiteGraph(few), LTOCF.Config(dim=8, end_time=6, times=(1.0, 3.0)))
+    config = LTOCF.Config(dim=8, end_time=4, time_points=2, learn_times=kind)
+    model = LTOCF(BipartiteGraph(whole), config)
+    model.carry_(learned)
+    assert_close(model.times(), factor * learned.times(), rtol=1e-12, atol=0, check_dtype=False)
+
+
 def test_fixed_times_are_in_no_parameter_group(graph: BipartiteGraph) -> None:
     assert "times" not in build(graph, learn_times=False).parameter_groups(TrainConfig())
     groups = build(graph, learn_times="training").parameter_groups(TrainConfig())

@@ -80,7 +80,9 @@ def test_what_was_learned_on_held_out_pairs_goes_into_the_fit_on_all_pairs() -> 
     assert len(fitted.model.graph.interactions) == len(data.split.seen)
     assert isinstance(fitted.model, LTOCF)
     assert float(fitted.model.times.end) != 1.0
-    assert fitted.records[-1].times == fitted.model.extracted_times()
+    thinner = (len(data.split.train) / len(data.split.seen)) ** (1 / 3)  # more pairs, less depth
+    learned = [thinner * time for time in fitted.records[-1].times]
+    assert fitted.model.extracted_times() == approx(learned)
     assert len(fit(data, config(refit=False)).model.graph.interactions) == len(data.split.train)
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
 from ltocf.config import TrainConfig
+from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.filters.chebyshev import fit_response
 from ltocf.graph.bipartite import BipartiteGraph
@@ -17,6 +18,8 @@ from ltocf.models.filter import FilterConfig, FilterModel
 from ltocf.ode.reference import propagate, reference_method
 from ltocf.ode.solvers import Connection, Solver
 from ltocf.ode.times import TimePoints
+
+DEPTH_BY_PAIRS = 1 / 3  # how times that are learned fall as the pairs grow
 
 
 class LTOCFConfig(FilterConfig, frozen=True):
@@ -82,6 +85,12 @@ def solver_of(config: LTOCFConfig) -> Solver:
     restarts = config.solver == "adams_moulton" and config.connection == "linear"
     steps = config.steps_per_interval or (4 if restarts else 1)
     return Solver(config.solver, steps, config.step_size, config.rtol, config.atol)
+
+
+def depth_factor(learned_on: Interactions, used_on: Interactions) -> float:
+    """By what to stretch times that were learned on a part of the pairs: the more pairs there are,
+    the less smoothing they need (docs/any-data.md)."""
+    return float((len(learned_on) / max(len(used_on), 1)) ** DEPTH_BY_PAIRS)
 
 
 class LTOCF(FilterModel):
@@ -166,6 +175,9 @@ class LTOCF(FilterModel):
     def carry_(self, other: Model) -> None:
         assert isinstance(other, LTOCF)
         self.times.load_state_dict(other.times.state_dict())
+        if self.config.learn_times == "held-out":
+            pairs = other.graph.interactions, self.graph.interactions
+            self.times.stretch_(depth_factor(*pairs))
 
     def after_step_(self) -> None:
         self.times.project_()

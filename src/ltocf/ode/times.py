@@ -39,6 +39,11 @@ class TimePoints(nn.Module):
         return torch.cat([self.inner.new_zeros(1), self.inner, self.end[None]])
 
     @torch.no_grad()
+    def stretch_(self, factor: float) -> None:
+        self.inner.mul_(factor)
+        self.end.mul_(factor)
+
+    @torch.no_grad()
     def project_(self) -> None:
         """Restore 0 < t_1 < ... < t_T < end after an optimiser step, in place."""
         # Adam may push t_i past t_{i+1}; a negative interval would integrate backwards.
