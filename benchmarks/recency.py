@@ -24,7 +24,7 @@ from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.automatic import sample_users
+from ltocf.runs.automatic import MOST_USERS, sample_users
 
 CLOSED = tuple(name for name in MODELS if name != "blend")
 
@@ -34,7 +34,7 @@ def main() -> None:
     data = Path(arguments.data).name
     whole = load_dataset(arguments.data).split
     split = hold_out_validation(whole, arguments.validation, seed=0, latest=True)
-    graph, valid = BipartiteGraph(split.train), sample_users(split.valid, 0)
+    graph, valid = BipartiteGraph(split.train), sample_users(split.valid, 0, MOST_USERS)
     found: dict[str, dict[float, Metrics]] = {}
     for name in arguments.models:
         model = build_model(graph, name, settings(data, name).model_options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates, mixing
 from ltocf.runs.automatic import choose_model
+from ltocf.runs.fitting import Fit
 from ltocf.runs.mixing import fit_mix
+from ltocf.runs.records import EpochRecord, merit
 from ltocf.runs.yardsticks import verdict
 
 AUTO = RunConfig(model={"name": "auto"})
@@ -99,6 +102,29 @@ def test_recency_is_chosen_where_people_move(
     assert all(part["options"]["recency"] in candidates.RECENCIES for part in parts)
 
 
+@pytest.mark.parametrize(("start", "peak"), [(0.4, 1.0), (0.7, 0.7), (1.4, 1.4), (0.2, 1.4)])
+def test_trainings_climb_to_the_recency_they_like_best(
+    hamlet: Dataset, start: float, peak: float
+) -> None:
+    model = build_model(BipartiteGraph(hamlet.split.train), "ltocf", {"end_time": 3.0})
+    tried = []
+
+    def fitted(options: dict[str, Any]) -> Fit:
+        tried.append(options["recency"])
+        assert len(tried) == 1 or options["end_time"] == 3.0  # times are learned once
+        value = 1 - abs(options["recency"] - peak)
+        found = {"recall@20": value, "ndcg@20": value}
+        return Fit(model, hamlet, [EpochRecord(1, 0.5, 1.0, metrics=found)])
+
+    found = candidates._climb({"recency": start, "dim": 8}, fitted)
+    assert found["recency"] == peak
+    assert found["learn_times"] is False and found["end_time"] == 3.0
+    assert tried == [r for r in candidates.RECENCIES if start <= r][: len(tried)]
+    assert (
+        len(tried) <= 1 + candidates.RECENCIES.index(peak) - candidates.RECENCIES.index(start) + 1
+    )
+
+
 class _Fixed(Scorer):
     """Scores that are given."""
 
@@ -139,7 +165,7 @@ def test_a_pool_of_the_best_items_ranks_as_all_items_do(n_items: int) -> None:
     pool = mixing._pooled(scorers, wanted, seen)
     mixed = pool.scores[0] + 0.7 * pool.scores[1] + 0.4 * pool.scores[2]
     blend = BlendScorer(scorers, [1.0, 0.7, 0.4])
-    assert pool.recall(mixed) == pytest.approx(evaluate(blend, wanted, seen)["recall@20"], rel=1e-6)
+    assert pool.merit(mixed) == pytest.approx(merit(evaluate(blend, wanted, seen)), rel=1e-6)
 
 
 def _nothing(pairs: Interactions) -> Interactions:

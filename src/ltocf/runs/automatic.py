@@ -24,9 +24,11 @@ from ltocf.runs.candidates import (
     try_candidate,
 )
 from ltocf.runs.mixing import fit_mix
+from ltocf.runs.records import merit
 from ltocf.runs.validation import with_validation
 
-MOST_USERS = 4000  # of validation, drawn at random: enough to tell the candidates apart
+# Of validation, drawn at random: enough to tell the candidates apart, and to weigh parts by half.
+MOST_USERS, MOST_TO_MIX = 4000, 10_000
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def choose_model(
     cut = with_validation(split, config.train, config.seed, fewest=1)
     if not len(cut.valid):
         raise DataError("too few interactions to compare models on; name one instead of 'auto'")
-    valid = sample_users(cut.valid, config.seed)
+    valid = sample_users(cut.valid, config.seed, MOST_USERS)
     trials, rows, recency = list[Trial](), list[Row](), 0.0
     for done, name in enumerate(CANDIDATES):
         why = _passed_over(name, cut, config, trials, budget_seconds, started)
@@ -93,19 +95,22 @@ def choose_model(
             trial = try_candidate(name, cut, valid, config, recency, watch)
             trials.append(trial)
             rows.append(Row(trial.label, trial.seconds, trial.recall, trial.ndcg))
-            recency = max(trials, key=lambda t: t.recall).options.get("recency", 0.0)
+            recency = max(trials, key=lambda t: t.merit).options.get("recency", 0.0)
         recall = rows[-1].recall
         told = rows[-1].note if recall is None else f"Recall@20 {recall:.4f}"
         progress("comparing", done + 1, len(CANDIDATES), f"{rows[-1].tried}: {told}")
-    return _decide(config, cut, valid, trials, rows)
+    return _decide(config, cut, trials, rows)
 
 
 def _within(progress: Progress, before: int, name: str) -> Progress:
-    """Of one candidate that takes long: what it is doing, as a share of its place among all."""
+    """Of one candidate that takes long: what it is doing, as a share of its place among all. It may
+    train more than once; the share never goes back."""
+    reached = 0.0
 
     def watch(stage: str, done: float, total: float | None = None, note: str = "") -> None:
-        share = min(done / total, 0.99) if total else 0.0
-        progress("comparing", before + share, len(CANDIDATES), f"{name}: {stage} {note}".strip())
+        nonlocal reached
+        reached = max(reached, min(done / total, 0.99) if total else 0.0)
+        progress("comparing", before + reached, len(CANDIDATES), f"{name}: {stage} {note}".strip())
 
     return watch
 
@@ -124,33 +129,30 @@ def _passed_over(
     if not trials:
         return ""
     left = budget - (time.perf_counter() - started)
-    others = sorted(trials, key=lambda trial: -trial.recall)[:2]  # parts of a blend with it
+    others = sorted(trials, key=lambda trial: -trial.merit)[:2]  # parts of a blend with it
     final = sum(trial.final_seconds for trial in others)
-    cost = 2 * estimated_seconds(name, split, config) if left > 0 else 0.0
+    cost = estimated_seconds(name, split, config) if left > 0 else 0.0
     if left <= 0 or cost + final > left:
         return f"not tried: about {cost + final:.0f} seconds, {max(left, 0):.0f} are left"
     return ""
 
 
-def _decide(
-    config: RunConfig, split: Split, valid: Interactions, trials: list[Trial], rows: list[Row]
-) -> Choice:
-    best = max(trials, key=lambda trial: trial.recall)
-    first, second = halves(valid, config.seed)
+def _decide(config: RunConfig, split: Split, trials: list[Trial], rows: list[Row]) -> Choice:
+    best = max(trials, key=lambda trial: trial.merit)
+    first, second = halves(sample_users(split.valid, config.seed, MOST_TO_MIX), config.seed)
     if len(trials) > 1 and len(first) and len(second):
         started = time.perf_counter()
         mix = fit_mix([trial.scorer for trial in trials], first, split.train)
         parts = [trials[part] for part in mix.parts]
         blend = BlendScorer([part.scorer for part in parts], mix.weights)
         judged = evaluate(blend, second, split.train)
-        alone = evaluate(best.scorer, second, split.train)["recall@20"]
+        gain = merit(judged) / max(merit(evaluate(best.scorer, second, split.train)), 1e-9) - 1
         label = " + ".join(
             f"{weight:.3g} {part.label}" for part, weight in zip(parts, mix.weights, strict=True)
         )
         seconds = time.perf_counter() - started
-        if len(parts) > 1 and judged["recall@20"] > alone:
-            gain = 100 * (judged["recall@20"] / max(alone, 1e-9) - 1)
-            note = f"chosen: {gain:.1f} % above {best.name} on users that did not fit the weights"
+        if len(parts) > 1 and gain > 0:
+            note = f"chosen: {gain:.1%} above {best.name} on users that did not fit the weights"
             rows.append(Row(label, seconds, judged["recall@20"], judged["ndcg@20"], note))
             options = [
                 {"model": part.name, "weight": weight, "options": part.options}
@@ -179,11 +181,11 @@ def _final(config: RunConfig, model: Mapping[str, object], parts: list[Trial]) -
     return config.model_copy(update={"model": dict(model), "train": train})
 
 
-def sample_users(valid: Interactions, seed: int) -> Interactions:
+def sample_users(valid: Interactions, seed: int, most: int) -> Interactions:
     users = np.flatnonzero(valid.user_degrees)
-    if len(users) <= MOST_USERS:
+    if len(users) <= most:
         return valid
-    drawn = np.random.default_rng(seed).choice(users, MOST_USERS, replace=False)
+    drawn = np.random.default_rng(seed).choice(users, most, replace=False)
     return valid.select(np.isin(valid.users, drawn))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -19,11 +19,13 @@ from ltocf.data.splits import Split
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model
-from ltocf.models.ltocf import LTOCF
+from ltocf.models.base import Model
+from ltocf.models.ltocf import LTOCF, depth_factor
 from ltocf.models.scorer import Scorer
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.fitting import fit
+from ltocf.runs.fitting import Fit, fit
+from ltocf.runs.records import merit
 from ltocf.runs.refit import chosen_epochs
 from ltocf.runs.training import Trainer
 
@@ -39,6 +41,7 @@ SMALL = 100_000  # pairs: whatever is tried on so few takes seconds
 PART = 1 / 16  # of the users, to measure a cost by
 STEPS_TIMED = 4  # the first may have to compile kernels
 EPOCHS_FOR_TIMES = 6  # that learning them takes as long as, in two rounds
+EPOCHS_FOR_RECENCY, RECENCIES_TRAINED = 6, 3  # of a training that tells one from another
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,10 @@ class Trial:
     ndcg: float
     seconds: float
     epochs: int | None = None  # to train for on all pairs, of a model that is trained
+
+    @property
+    def merit(self) -> float:
+        return merit({"recall@20": self.recall, "ndcg@20": self.ndcg})
 
     @property
     def final_seconds(self) -> float:
@@ -74,16 +81,18 @@ def try_candidate(
     progress: Progress = silent,
 ) -> Trial:
     """The candidate at the settings that validation likes best. A closed form is tried with each
-    recency; LT-OCF, which has to be trained for it, with the one that closed forms like best."""
+    recency; LT-OCF, which has to be trained for each, with the one that closed forms like best and,
+    in short trainings, with higher ones."""
     if name == "ltocf":
         return _trained(split, valid, config, recency, progress)
     started = time.perf_counter()
-    found: list[tuple[float, float, Options, Scorer]] = []
-    for options, scorer in _closed_forms(name, split, config):
-        metrics = evaluate(scorer, valid, split.train)
-        found.append((metrics["recall@20"], metrics["ndcg@20"], options, scorer))
-    recall, ndcg, options, scorer = max(found, key=lambda tried: tried[0])
-    return Trial(name, options, scorer, recall, ndcg, time.perf_counter() - started)
+    found = [
+        (evaluate(scorer, valid, split.train), options, scorer)
+        for options, scorer in _closed_forms(name, split, config)
+    ]
+    metrics, options, scorer = max(found, key=lambda tried: merit(tried[0]))
+    seconds = time.perf_counter() - started
+    return Trial(name, options, scorer, metrics["recall@20"], metrics["ndcg@20"], seconds)
 
 
 def given_to(name: str, config: RunConfig) -> Options:
@@ -118,18 +127,25 @@ def _trained(
     split: Split, valid: Interactions, config: RunConfig, recency: float, progress: Progress
 ) -> Trial:
     started = time.perf_counter()
-    options: Options = {"recency": recency} if recency else {}
-    options |= given_to("ltocf", config)
     train = config.train.model_copy(update={"protocol": "validation", "refit": False})
-    settings = config.model_copy(update={"model": {"name": "ltocf"} | options, "train": train})
-    cut = replace(split, valid=valid)
-    fitted = fit(Dataset("auto", cut), settings, progress=progress)
-    assert isinstance(fitted.model, LTOCF)
-    scorer = fitted.model.scorer()
+    planned = train.epochs_for(split.seen.pairs_per_user)
+
+    def fitted(options: Options, epochs: int) -> Fit:
+        changed = train.model_copy(update={"epochs": epochs})
+        model = {"name": "ltocf"} | options
+        settings = config.model_copy(update={"model": model, "train": changed})
+        return fit(Dataset("auto", split), settings, progress=progress)
+
+    given = given_to("ltocf", config)
+    options: Options = ({"recency": recency} if recency else {}) | given
+    if recency and "recency" not in given:
+        short = min(planned, EPOCHS_FOR_RECENCY)
+        options |= _climb(options, lambda options: fitted(options, short))
+    best = fitted(options, planned)
+    scorer = best.model.scorer()
     metrics = evaluate(scorer, valid, split.train)
-    _, *inner, end = fitted.model.times().tolist()
-    options |= {"end_time": end, "times": inner, "learn_times": False}
-    chosen = chosen_epochs(fitted.records) or 0
+    if given.get("learn_times", "held-out") == "held-out":
+        options |= _times(best.model, depth_factor(split.train, split.seen))
     return Trial(
         "ltocf",
         options,
@@ -137,12 +153,36 @@ def _trained(
         metrics["recall@20"],
         metrics["ndcg@20"],
         time.perf_counter() - started,
-        train.whole_schedule(chosen, train.epochs_for(cut.seen.pairs_per_user)),
+        train.whole_schedule(chosen_epochs(best.records) or 0, planned),
     )
 
 
+def _climb(options: Options, fitted: Callable[[Options], Fit]) -> Options:
+    """The times that short trainings find with the closed forms' recency, and the recency that they
+    like best: that or a higher one, as trained vectors also hold what is lasting about a user."""
+    best = fitted(options)
+    found = {"recency": options["recency"]} | _times(best.model)
+    for recency in RECENCIES:
+        if recency > found["recency"]:
+            tried = fitted(options | found | {"recency": recency})
+            if _merit(tried) <= _merit(best):
+                break
+            best, found = tried, found | {"recency": recency}
+    return found
+
+
+def _merit(fitted: Fit) -> float:
+    return max((merit(record.metrics) for record in fitted.records if record.metrics), default=0.0)
+
+
+def _times(model: Model, factor: float = 1.0) -> Options:
+    assert isinstance(model, LTOCF)
+    _, *inner, end = (factor * model.times()).tolist()
+    return {"end_time": end, "times": inner, "learn_times": False}
+
+
 def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
-    """What `try_candidate` will take here, measured on a part of the users."""
+    """What `try_candidate` and a fit of what it finds will take here, measured on a part."""
     train = split.train
     if len(train) < SMALL:
         return 0.0
@@ -150,14 +190,14 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
         small = torch.eye(1000) * 2
         each = _seconds(lambda: torch.cholesky_inverse(torch.linalg.cholesky(small)))
         larger = min(train.n_users, train.n_items) / len(small)
-        return each * larger**3 * len(EASE_L2)
+        return each * larger**3 * (len(EASE_L2) + 1)
     if name == "ltocf":
         return _training_seconds(split, config)
     active = np.flatnonzero(train.user_degrees)
     drawn = np.random.default_rng(0).choice(active, max(int(len(active) * PART), 1), replace=False)
     part = train.select(np.isin(train.users, drawn))
     scale = len(train) / max(len(part), 1)
-    return scale * _seconds(lambda: build_model(BipartiteGraph(part), name, {}).initialise_(0))
+    return 2 * scale * _seconds(lambda: build_model(BipartiteGraph(part), name, {}).initialise_(0))
 
 
 def _training_seconds(split: Split, config: RunConfig) -> float:
@@ -175,7 +215,10 @@ def _training_seconds(split: Split, config: RunConfig) -> float:
     )
     each = [_seconds(partial(trainer.step, batch, 0)) for batch in islice(batches, STEPS_TIMED)]
     judging = _seconds(lambda: trainer.validate(split.valid))
-    return setting_up + (epochs + EPOCHS_FOR_TIMES) * (len(batches) * min(each) + judging)
+    total = 2 * epochs + EPOCHS_FOR_TIMES
+    if split.train.timestamps is not None and "recency" not in given_to("ltocf", config):
+        total += RECENCIES_TRAINED * EPOCHS_FOR_RECENCY
+    return 2 * setting_up + total * (len(batches) * min(each) + judging)
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -13,6 +13,8 @@ from torch import Tensor
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.models.blend import standardise
 from ltocf.models.scorer import Scorer
+from ltocf.ranking.metrics import list_metrics
+from ltocf.runs.records import merit
 
 K = 20
 POOL = 100  # best items of each scorer for a user: what a blend ranks first is among them
@@ -35,38 +37,38 @@ class _Pool(NamedTuple):
     wanted: Tensor  # whether the item is held out. (users, pool)
     n_wanted: Tensor  # of all items. (users,)
 
-    def recall(self, scores: Tensor) -> float:
+    def merit(self, scores: Tensor) -> float:
         top = scores.topk(min(K, scores.shape[1]), dim=1).indices
-        hits = self.wanted.gather(1, top).sum(1)
-        return float((hits / self.n_wanted).double().mean())
+        lists = list_metrics(self.wanted.gather(1, top).numpy(), self.n_wanted.numpy(), (K,))
+        return merit({name: float(values.mean()) for name, values in lists.items()})
 
 
 def fit_mix(
     scorers: Sequence[Scorer], held_out: Interactions, seen: Interactions, most: int = 3
 ) -> Mix:
-    """Up to `most` of the scorers and their weights by which `held_out` is recalled best: from the
+    """Up to `most` of the scorers and their weights by which `held_out` is ranked best: from the
     best one on, the part and the weight that gain most, then each weight a little up and down."""
     pool = _pooled(scorers, held_out, seen)
-    alone = [pool.recall(scores) for scores in pool.scores]
+    alone = [pool.merit(scores) for scores in pool.scores]
     parts, weights = [int(np.argmax(alone))], [1.0]
     total, best = pool.scores[parts[0]].clone(), max(alone)
     while len(parts) < min(most, len(scorers)):
         tried = [
-            (pool.recall(total + weight * pool.scores[part]), part, weight)
+            (pool.merit(total + weight * pool.scores[part]), part, weight)
             for part in range(len(scorers))
             if part not in parts
             for weight in FIRST_WEIGHTS
         ]
-        recall, part, weight = max(tried)
-        if recall < best * WORTH:
+        gained, part, weight = max(tried)
+        if gained < best * WORTH:
             break
-        best, total = recall, total + weight * pool.scores[part]
+        best, total = gained, total + weight * pool.scores[part]
         parts, weights = [*parts, part], [*weights, weight]
     for index, factor in product(list(range(1, len(parts))) * ROUNDS, FINER):
         changed = weights[index] * factor
         moved = total + (changed - weights[index]) * pool.scores[parts[index]]
-        if (recall := pool.recall(moved)) > best:
-            best, total, weights[index] = recall, moved, changed
+        if (gained := pool.merit(moved)) > best:
+            best, total, weights[index] = gained, moved, changed
     return Mix(parts, [round(weight, 4) for weight in weights])
 
 

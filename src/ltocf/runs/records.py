@@ -14,6 +14,12 @@ from ltocf.ranking.metrics import Metrics
 SELECT_BY = "recall@20"
 
 
+def merit(metrics: Metrics) -> float:
+    """What models are compared by: how much of what was held out they find, and how far up. By
+    Recall@20 alone, two that find as much look alike, and chance chooses."""
+    return metrics["recall@20"] + metrics["ndcg@20"]
+
+
 @dataclass(frozen=True)
 class EpochRecord:
     """One line of history.jsonl."""
