@@ -9,7 +9,7 @@ from ltocf.data.sources.town import make_town
 from ltocf.runs.settings import make_config
 from ltocf.studies.estimates import duration, seconds_of, training_seconds
 from ltocf.studies.outcomes import mean_spread
-from ltocf.studies.plan import Plan, Setting, kinds_of_times
+from ltocf.studies.plan import TIMES, Plan, Setting
 from ltocf.studies.reproduce import STUDIES
 
 
@@ -56,7 +56,7 @@ def test_labels_are_one_a_setting_but_for_seeds(plan, name):
 def test_a_plan_takes_the_seeds_and_settings_it_is_given(hamlet):
     plan = Plan(hamlet, seeds=4, overrides=("epochs=7",))
     settings = STUDIES["times"].settings(plan)
-    assert len(settings) == 4 * len(kinds_of_times())
+    assert len(settings) == 4 * len(TIMES)
     assert {setting.config.train.epochs for setting in settings} == {7}
     assert {setting.config.seed for setting in settings} == {0, 1, 2, 3}
 

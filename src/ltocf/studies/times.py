@@ -5,7 +5,7 @@ from __future__ import annotations
 from ltocf.studies.curves import epoch_chart, times_charts
 from ltocf.studies.figures import Chart, Series
 from ltocf.studies.outcomes import METRICS, Found
-from ltocf.studies.plan import Plan, Setting, kinds_of_times, over_seeds
+from ltocf.studies.plan import TIMES, Plan, Setting, over_seeds
 from ltocf.studies.report import Page, compare
 from ltocf.studies.study import Study
 
@@ -14,9 +14,7 @@ FIXED, LEARNED = "fixed", "learned"
 
 def settings(plan: Plan) -> list[Setting]:
     return [
-        setting
-        for kind, changes in kinds_of_times().items()
-        for setting in over_seeds(plan, kind, *changes)
+        setting for kind, changes in TIMES.items() for setting in over_seeds(plan, kind, *changes)
     ]
 
 
