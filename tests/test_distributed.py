@@ -151,6 +151,21 @@ def test_a_process_that_dies_ends_the_run_and_torchrun_starts_it_again(
     assert_same_training(again, alone)
 
 
+def test_one_of_several_processes_ends_without_taking_python_down(
+    alone: Path, tmp_path: Path
+) -> None:
+    """Meanwhile gloo's threads are still there, and one of them may abort the process."""
+    script = tmp_path / "taken_down.py"
+    script.write_text(
+        "import atexit, os\nfrom ltocf.cli import main\natexit.register(os.abort)\nmain()\n"
+    )
+    done = start(2, "evaluate", alone, "--json", script=script)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["recall@20"] > 0
+    assert start(1, "evaluate", alone, script=script).returncode < 0
+    assert start(2, "evaluate", tmp_path / "nothing", script=script).returncode != 0
+
+
 def test_more_processes_than_columns_and_models_without_columns_are_refused(
     data: Path, alone: Path, tmp_path: Path
 ) -> None:

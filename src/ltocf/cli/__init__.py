@@ -19,7 +19,7 @@ from ltocf.cli.evaluate import evaluate
 from ltocf.cli.explain import explain
 from ltocf.cli.export import export
 from ltocf.cli.models import models
-from ltocf.cli.options import with_threads
+from ltocf.cli.options import process_count, with_threads
 from ltocf.cli.prepare import prepare
 from ltocf.cli.recommend import recommend
 from ltocf.cli.refit import refit
@@ -92,6 +92,23 @@ def _root(
 
 def main() -> None:
     """Run the command line: 2 for what the user can fix, 130 for Ctrl-C."""
+    try:
+        _run()
+    except SystemExit as ended:
+        if process_count() > 1:
+            _leave(ended.code)
+        raise
+
+
+def _leave(code: object) -> None:
+    """End this process without taking Python down. gloo's threads outlive their process group, and
+    one that lets go of a tensor while Python is taken down aborts the process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else code is not None)
+
+
+def _run() -> None:
     try:
         try:
             app()
