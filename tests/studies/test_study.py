@@ -2,14 +2,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import Interactions
 from ltocf.data.sources.town import make_town
 from ltocf.runs.settings import make_config
 from ltocf.studies.estimates import duration, seconds_of, training_seconds
 from ltocf.studies.outcomes import mean_spread
-from ltocf.studies.plan import TIMES, Plan, Setting
+from ltocf.studies.plan import FULL_EPOCHS, GOWALLA_PAIRS, TIMES, Plan, Setting
 from ltocf.studies.reproduce import STUDIES
 
 
@@ -51,6 +53,20 @@ def test_what_studies_share_is_trained_once(plan):
 def test_labels_are_one_a_setting_but_for_seeds(plan, name):
     settings = STUDIES[name].settings(replace(plan, seeds=1))
     assert len({setting.label for setting in settings}) == len(settings)
+
+
+def test_larger_data_train_for_fewer_epochs_and_smaller_ones_for_no_more(hamlet):
+    pairs = hamlet.split.train
+    twice = replace(hamlet, split=replace(hamlet.split, train=_of_size(pairs, 2 * GOWALLA_PAIRS)))
+    assert Plan(twice, budget="full").config().train.epochs == FULL_EPOCHS / 2
+    assert Plan(hamlet, budget="full").config().train.epochs == FULL_EPOCHS
+    assert Plan(twice, budget="full").epochs(1) == "epochs=1"
+
+
+def _of_size(pairs: Interactions, n: int) -> Interactions:
+    """So many pairs of one user and one item: a plan looks at their number only."""
+    rows = np.zeros(n, dtype=np.int32)
+    return replace(pairs, users=rows, items=rows, timestamps=None)
 
 
 def test_a_plan_takes_the_seeds_and_settings_it_is_given(hamlet):

@@ -7,9 +7,8 @@ Seconds per epoch of the paper's models on Gowalla and what ranking costs at the
 from __future__ import annotations
 
 from ltocf.config import RunConfig
-from ltocf.studies.plan import Plan, Setting
+from ltocf.studies.plan import GOWALLA_PAIRS, Plan, Setting
 
-GOWALLA_PAIRS = 810_128
 EPOCH = {
     "mf": 5.0, "hoprec": 4.5, "grmf": 4.5, "gcmc": 22.0, "pinsage": 34.0, "lrgccf": 37.0,
     "neumf": 30.0, "cmn": 50.0, "multvae": 80.0, "ngcf": 125.0,

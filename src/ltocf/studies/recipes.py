@@ -24,7 +24,7 @@ PAPER_EPOCHS = 3  # take about as long as 12 of ours: each has eight times as ma
 
 
 def settings(plan: Plan) -> list[Setting]:
-    epochs = [] if plan.quick else [f"epochs={PAPER_EPOCHS}"]
+    epochs = [] if plan.quick else [plan.epochs(PAPER_EPOCHS)]
     found = []
     for label, (model, options) in MODELS.items():
         found.append(Setting(f"{label}, our recipe", plan.config(model, *options)))
