@@ -30,6 +30,8 @@ from ltocf.runs.validation import with_validation
 # Of validation, drawn at random: enough to tell the candidates apart, and to weigh parts by half.
 MOST_USERS, MOST_TO_MIX = 4000, 10_000
 
+SEARCHING = 0.04  # of the budget, for the settings of each closed form
+
 
 @dataclass(frozen=True)
 class Row:
@@ -92,7 +94,8 @@ def choose_model(
             rows.append(Row(name, 0.0, None, None, why))
         else:
             watch = _within(progress, done, name)
-            trial = try_candidate(name, cut, valid, config, recency, watch)
+            searching = SEARCHING * budget_seconds
+            trial = try_candidate(name, cut, valid, config, recency, searching, watch)
             trials.append(trial)
             rows.append(Row(trial.label, trial.seconds, trial.recall, trial.ndcg))
             recency = max(trials, key=lambda t: t.merit).options.get("recency", 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -23,19 +23,29 @@ from ltocf.models.base import Model
 from ltocf.models.ltocf import LTOCF, depth_factor
 from ltocf.models.scorer import Scorer
 from ltocf.progress import Progress, silent
-from ltocf.ranking.metrics import evaluate
+from ltocf.ranking.metrics import evaluate, testable_users
+from ltocf.runs.climbing import Options, Place, climb, paths_from
 from ltocf.runs.fitting import Fit, fit
 from ltocf.runs.records import merit
 from ltocf.runs.refit import chosen_epochs
 from ltocf.runs.training import Trainer
 
-Options = dict[str, Any]
 # From the cheapest to the dearest, so that a small budget still compares different kinds.
 CANDIDATES = (
     "rp3beta", "turbocf", "gfcf", "ease", "sparse_ease", "chebycf", "bspm", "ltocf",
 )  # fmt: skip
-RECENCIES = (0.2, 0.4, 0.7, 1.0, 1.4)  # tried of each closed form where times are known
-EASE_L2 = (50.0, 200.0, 500.0, 1500.0)
+RECENCIES = (0.2, 0.4, 0.7, 1.0, 1.4)  # tried where times are known
+# What is searched of each closed form, one setting after another, from its default on.
+SEARCHED: dict[str, dict[str, tuple[Any, ...]]] = {
+    "rp3beta": {"beta": (0.0, 0.2, 0.4, 0.6, 0.8), "alpha": (0.6, 0.8, 1.0, 1.3)},
+    "turbocf": {"filter": ("linear", "second"), "power": (0.5, 0.7, 1.0), "alpha": (0.4, 0.5, 0.6)},
+    "gfcf": {"ideal_weight": (0.0, 0.1, 0.3, 0.6, 1.0)},
+    "ease": {"l2": (20.0, 80.0, 200.0, 500.0, 1500.0, 5000.0)},
+    "sparse_ease": {"l2": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)},
+    "chebycf": {"degree_power": (0.2, 0.3, 0.4, 0.5, 0.6), "ideal_weight": (0.0, 0.1, 0.2, 0.4)},
+    "bspm": {"end_time": (1.0, 1.5, 2.0, 2.5, 3.0), "ideal_weight": (0.0, 0.1, 0.2, 0.4)},
+}
+FEW = 1000  # users of validation, who tell one setting from another
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
 SMALL = 100_000  # pairs: whatever is tried on so few takes seconds
 PART = 1 / 16  # of the users, to measure a cost by
@@ -54,6 +64,7 @@ class Trial:
     recall: float
     ndcg: float
     seconds: float
+    final_seconds: float  # what a fit with the settings found will take
     epochs: int | None = None  # to train for on all pairs, of a model that is trained
 
     @property
@@ -61,15 +72,11 @@ class Trial:
         return merit({"recall@20": self.recall, "ndcg@20": self.ndcg})
 
     @property
-    def final_seconds(self) -> float:
-        """What a fit with the settings found will take, searched for no more."""
-        return self.seconds / (len(EASE_L2) if self.name == "ease" else 1)
-
-    @property
     def label(self) -> str:
-        shown = {"recency", "l2", "end_time"} & self.options.keys()
-        settings = " ".join(f"{key}={self.options[key]:.4g}" for key in sorted(shown))
-        return f"{self.name} {settings}".strip()
+        searched = {"recency", "end_time", *SEARCHED.get(self.name, {})} & self.options.keys()
+        shown = ((key, self.options[key]) for key in sorted(searched))
+        settings = (f"{key}={v:.4g}" if isinstance(v, float) else f"{key}={v}" for key, v in shown)
+        return " ".join([self.name, *settings])
 
 
 def try_candidate(
@@ -78,21 +85,15 @@ def try_candidate(
     valid: Interactions,
     config: RunConfig,
     recency: float,
+    seconds: float,
     progress: Progress = silent,
 ) -> Trial:
-    """The candidate at the settings that validation likes best. A closed form is tried with each
-    recency; LT-OCF, which has to be trained for each, with the one that closed forms like best and,
-    in short trainings, with higher ones."""
+    """The candidate at the settings that validation likes best. A closed form searches them for so
+    many seconds; LT-OCF, which has to be trained for each, begins with the recency that closed
+    forms like best and, in short trainings, tries higher ones."""
     if name == "ltocf":
         return _trained(split, valid, config, recency, progress)
-    started = time.perf_counter()
-    found = [
-        (evaluate(scorer, valid, split.train), options, scorer)
-        for options, scorer in _closed_forms(name, split, config)
-    ]
-    metrics, options, scorer = max(found, key=lambda tried: merit(tried[0]))
-    seconds = time.perf_counter() - started
-    return Trial(name, options, scorer, metrics["recall@20"], metrics["ndcg@20"], seconds)
+    return _solved(name, split, valid, config, seconds)
 
 
 def given_to(name: str, config: RunConfig) -> Options:
@@ -108,19 +109,52 @@ def check_given(config: RunConfig) -> None:
             raise ConfigError(f"{key!r} is no setting of anything that 'auto' tries")
 
 
-def _closed_forms(name: str, split: Split, config: RunConfig) -> Iterator[tuple[Options, Scorer]]:
+@dataclass(frozen=True)
+class _Solved(Place):
+    scorer: Scorer
+
+
+def _solved(
+    name: str, split: Split, valid: Interactions, config: RunConfig, seconds: float
+) -> Trial:
+    """The best recency, then the best of each setting in turn, as long as there is time."""
+    started = time.perf_counter()
     graph, given = BipartiteGraph(split.train), given_to(name, config)
-    timed = split.train.timestamps is not None
-    for own in [{"l2": l2} for l2 in EASE_L2] if name == "ease" else [Options()]:
-        own |= given
-        model = build_model(graph, name, own)
+    few = testable_users(valid, FEW, config.seed)
+
+    def judged(options: Options, scorer: Scorer) -> _Solved:
+        return _Solved(merit(evaluate(scorer, valid, split.train, users=few)), options, scorer)
+
+    def solved(options: Options) -> _Solved:
+        model = build_model(graph, name, options)
         model.initialise_(config.seed)
-        scorer = model.scorer()
-        yield own, scorer
-        if timed and "recency" not in given and "recency" in model.Config.model_fields:
-            for recency in RECENCIES:
-                if (recent := scorer.with_recency(recency)) is not None:
-                    yield own | {"recency": recency}, recent
+        return judged(options, model.scorer())
+
+    def recencies(start: _Solved) -> Iterator[_Solved]:
+        for recency in RECENCIES:
+            if (recent := start.scorer.with_recency(recency)) is not None:
+                yield judged(start.options | {"recency": recency}, recent)
+
+    def others(options: Options, key: str, values: Sequence[Any]) -> Iterator[_Solved]:
+        for value in values:
+            if time.perf_counter() - started + each > seconds:
+                return
+            yield solved(options | {key: value})
+
+    fields = MODELS[name].Config.model_fields
+    best = solved(given)
+    each = time.perf_counter() - started
+    if split.train.timestamps is not None and "recency" in fields.keys() - given.keys():
+        best = climb(best, [recencies(best)])
+    for key, values in SEARCHED.get(name, {}).items():
+        if key not in given:
+            paths = paths_from(values, fields[key].default)
+            best = climb(best, [others(best.options, key, path) for path in paths])
+    metrics = evaluate(best.scorer, valid, split.train)
+    taken = time.perf_counter() - started
+    return Trial(
+        name, best.options, best.scorer, metrics["recall@20"], metrics["ndcg@20"], taken, each
+    )
 
 
 def _trained(
@@ -141,6 +175,7 @@ def _trained(
     if recency and "recency" not in given:
         short = min(planned, EPOCHS_FOR_RECENCY)
         options |= _climb(options, lambda options: fitted(options, short))
+    begun = time.perf_counter()
     best = fitted(options, planned)
     scorer = best.model.scorer()
     metrics = evaluate(scorer, valid, split.train)
@@ -153,6 +188,7 @@ def _trained(
         metrics["recall@20"],
         metrics["ndcg@20"],
         time.perf_counter() - started,
+        time.perf_counter() - begun,
         train.whole_schedule(chosen_epochs(best.records) or 0, planned),
     )
 
@@ -160,15 +196,16 @@ def _trained(
 def _climb(options: Options, fitted: Callable[[Options], Fit]) -> Options:
     """The times that short trainings find with the closed forms' recency, and the recency that they
     like best: that or a higher one, as trained vectors also hold what is lasting about a user."""
-    best = fitted(options)
-    found = {"recency": options["recency"]} | _times(best.model)
-    for recency in RECENCIES:
-        if recency > found["recency"]:
-            tried = fitted(options | found | {"recency": recency})
-            if _merit(tried) <= _merit(best):
-                break
-            best, found = tried, found | {"recency": recency}
-    return found
+    first = fitted(options)
+    start = Place(_merit(first), {"recency": options["recency"]} | _times(first.model))
+
+    def higher() -> Iterator[Place]:
+        for recency in RECENCIES:
+            if recency > options["recency"]:
+                changed = start.options | {"recency": recency}
+                yield Place(_merit(fitted(options | changed)), changed)
+
+    return climb(start, [higher()]).options
 
 
 def _merit(fitted: Fit) -> float:
@@ -190,7 +227,7 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
         small = torch.eye(1000) * 2
         each = _seconds(lambda: torch.cholesky_inverse(torch.linalg.cholesky(small)))
         larger = min(train.n_users, train.n_items) / len(small)
-        return each * larger**3 * (len(EASE_L2) + 1)
+        return 2 * each * larger**3
     if name == "ltocf":
         return _training_seconds(split, config)
     active = np.flatnonzero(train.user_degrees)

@@ -92,9 +92,10 @@ class Runner:
         expected = self.left.get(name, 0.0)
 
         def progress(stage: str, done: float, total: float | None = None, note: str = "") -> None:
-            share = done / total if total else 0.0
-            whole = f", epoch {math.ceil(done)}/{total:.0f}" if total else ""
-            self._advance(name, expected * (1 - share), f"{setting.label}{whole}")
+            trains = stage.startswith("training") and bool(total)
+            left = expected * (1 - done / total) if trains and total else self.left.get(name, 0.0)
+            doing = f"epoch {math.ceil(done)}/{total:.0f}" if trains else stage
+            self._advance(name, left, f"{setting.label}, {doing}")
 
         return progress
 
