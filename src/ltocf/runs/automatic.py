@@ -15,14 +15,8 @@ from ltocf.errors import DataError
 from ltocf.models.blend import BlendScorer
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.candidates import (
-    CANDIDATES,
-    Trial,
-    check_given,
-    estimated_seconds,
-    fits,
-    try_candidate,
-)
+from ltocf.runs.candidates import CANDIDATES, Trial, check_given, try_candidate
+from ltocf.runs.costs import estimated_seconds, fits
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.records import merit
 from ltocf.runs.validation import with_validation
