@@ -134,6 +134,9 @@ def test_times_of_an_eighth_of_the_pairs_are_carried_over(
     model = LTOCF(BipartiteGraph(whole), config)
     model.carry_(learned)
     assert_close(model.times(), factor * learned.times(), rtol=1e-12, atol=0, check_dtype=False)
+    as_given = LTOCF(BipartiteGraph(whole), learned.config.model_copy(update={"learn_times": kind}))
+    as_given.carry_(learned)  # which nobody has moved
+    assert_close(as_given.times(), learned.times(), rtol=0, atol=0)
 
 
 def test_fixed_times_are_in_no_parameter_group(graph: BipartiteGraph) -> None:

@@ -42,6 +42,9 @@ class FoldIn(NamedTuple):
 
 
 SMALLEST_VALUE = 1e-4  # of a singular value: the vectors of smaller ones are rounding errors
+# Of the response, relative to its largest value: what it makes that small, a start cannot undo. The
+# vectors for that would be as large as the inverse, and the response is not even known so well.
+SMALLEST_RESPONSE = 1e-2
 
 
 class DotScorer(Scorer):
@@ -166,7 +169,8 @@ class EmbeddingModel(Model):
         values = vectors.values.clamp(max=1)  # but for rounding they lie there
         final = torch.cat([vectors.users(self.graph), vectors.items]) * values.sqrt().float()
         final *= self.config.initial_std / final.square().mean().sqrt()
-        initial = final / self.response(values).float()
+        least = SMALLEST_RESPONSE * float(self.response(torch.ones(1, dtype=torch.float64)))
+        initial = final / self.response(values).clamp(min=least).float()
         return F.pad(initial, (0, self.weight.shape[1] - initial.shape[1]))
 
     def response(self, x: Tensor) -> Tensor:

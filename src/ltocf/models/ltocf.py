@@ -174,8 +174,9 @@ class LTOCF(FilterModel):
 
     def carry_(self, other: Model) -> None:
         assert isinstance(other, LTOCF)
+        learned = not torch.equal(other.times(), self.times())
         self.times.load_state_dict(other.times.state_dict())
-        if self.config.learn_times == "held-out":
+        if learned and self.config.learn_times == "held-out":
             pairs = other.graph.interactions, self.graph.interactions
             self.times.stretch_(depth_factor(*pairs))
 

@@ -15,7 +15,7 @@ from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
-from ltocf.models.ltocf import LTOCF, depth_factor
+from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate, testable_users
@@ -169,7 +169,9 @@ def _trained(
     scorer = best.model.scorer()
     metrics = evaluate(scorer, valid, split.train)
     if given.get("learn_times", "held-out") == "held-out":
-        options |= _times(best.model, depth_factor(split.train, split.seen))
+        final = build_model(BipartiteGraph(split.seen), "ltocf", options)
+        final.carry_(best.model)
+        options |= _times(final)
     return Trial(
         "ltocf",
         options,
@@ -201,7 +203,7 @@ def _merit(fitted: Fit) -> float:
     return max((merit(record.metrics) for record in fitted.records if record.metrics), default=0.0)
 
 
-def _times(model: Model, factor: float = 1.0) -> Options:
+def _times(model: Model) -> Options:
     assert isinstance(model, LTOCF)
-    _, *inner, end = (factor * model.times()).tolist()
+    _, *inner, end = model.times().tolist()
     return {"end_time": end, "times": inner, "learn_times": False}

@@ -33,6 +33,9 @@ NEGATIVES = 64  # uniform: against the hardest, a response that makes all items 
 MOST_PAIRS = 16384  # of a step
 FEWEST_PAIRS = 500  # fewer say more about themselves than about the depth
 USUAL_DEPTH, TRIAL_EPOCHS = 4.0, 3
+# As a logarithm: an end time that went further has to prove itself. Where there is little to learn
+# from, embeddings overfit within an epoch, more smoothing hides it, and the times run away.
+FAR = 0.3
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,10 @@ class Lesson:
     loss: Loss
     seed: int
     progress: Progress
+
+    def epochs(self, model: LTOCF) -> int:
+        """Of a whole training."""
+        return self.config.epochs_for(model.graph.interactions.pairs_per_user)
 
 
 class Gaps(nn.Module):
@@ -79,37 +86,53 @@ def learn_depth_(
     lesson = Lesson(held_out, config, loss, seed, progress)
     for part in learners(model):
         _begin(part, lesson)
+        begun = _as_they_are(part)
         with threads_for(part.weight.numel()):
             for _ in range(MOST_ROUNDS):
                 before = float(part.times.end)
                 _learn(part, lesson)
                 if abs(math.log(float(part.times.end) / before)) < SETTLED:
                     break
+        if abs(math.log(float(part.times.end) / float(begun.end))) > FAR:
+            # Whole trainings: the deeper, the slower, so the first epochs would mislead.
+            _choose(part, [begun, _as_they_are(part)], lesson, lesson.epochs(part))
 
 
 def _begin(model: LTOCF, lesson: Lesson) -> None:
     """Begin with the usual depth if a short training ranks the held-out pairs better with it than
     with the one that was asked for: from far too deep, the times do not find back."""
-    config, loss, seed = lesson.config, lesson.loss, lesson.seed
-    _, *inner, end = model.times().tolist()
-    last = min(config.epochs_for(model.graph.interactions.pairs_per_user), TRIAL_EPOCHS)
-    if end == USUAL_DEPTH or not last:
+    asked = _as_they_are(model)
+    if float(asked.end) == USUAL_DEPTH or not lesson.epochs(model):
         return
+    usual = _as_they_are(model)
+    usual.stretch_(USUAL_DEPTH / float(asked.end))
+    # The first epochs of a whole training: at its rate, what overfits does so at once.
+    _choose(model, [asked, usual], lesson, min(lesson.epochs(model), TRIAL_EPOCHS))
 
-    def stretched(factor: float) -> TimePoints:
-        return TimePoints([time * factor for time in inner], end * factor, learn=False)
 
-    found: dict[float, float] = {}
-    for factor in (1.0, USUAL_DEPTH / end):
-        model.times = stretched(factor)
-        model.draw_(seed)
-        # The first epochs of a whole training: at its rate, what overfits does so at once.
-        records = train(model, config, loss, seed=seed, held_out=lesson.held_out, last_epoch=last)
-        found[factor] = max(record.metrics.get(SELECT_BY, 0.0) for record in records)
-        note = f"end time {end * factor:.2f}: Recall@20 {found[factor]:.4f}"
-        lesson.progress("trying depths", len(found), 2, note)
-    best = max(found, key=lambda factor: found[factor])
-    model.times = stretched(best)
+def _choose(model: LTOCF, times: list[TimePoints], lesson: Lesson, last_epoch: int) -> None:
+    """Leave the model with those of the times by which a training ranks the held-out pairs best."""
+    found = list[float]()
+    for tried in times:
+        model.times = tried
+        model.draw_(lesson.seed)
+        records = train(
+            model,
+            lesson.config,
+            lesson.loss,
+            seed=lesson.seed,
+            held_out=lesson.held_out,
+            last_epoch=last_epoch,
+        )
+        found.append(max((record.metrics.get(SELECT_BY, 0.0) for record in records), default=0.0))
+        note = f"end time {float(tried.end):.2f}: Recall@20 {found[-1]:.4f}"
+        lesson.progress("trying depths", len(found), len(times), note)
+    model.times = times[int(np.argmax(found))]
+
+
+def _as_they_are(model: LTOCF) -> TimePoints:
+    _, *inner, end = model.times().tolist()
+    return TimePoints(inner, end, learn=False)
 
 
 def _learn(model: LTOCF, lesson: Lesson) -> None:
@@ -148,9 +171,8 @@ def _learn(model: LTOCF, lesson: Lesson) -> None:
         decay.step()
         found = " ".join(f"{time:.2f}" for time in gaps()[1:].tolist())
         lesson.progress("learning the times", epoch, EPOCHS, f"times {found}")
-    _, *inner, end = gaps().tolist()
     model.weight.requires_grad_(True)
-    model.times = TimePoints(inner, end, learn=False)
+    model.times = _as_they_are(model)
 
 
 def _held_out_loss(
