@@ -155,6 +155,19 @@ def test_the_number_of_weights_must_fit_the_times(graph: BipartiteGraph) -> None
         LTOCF.Config(weights=(0.5, 0.5))
 
 
+def test_a_spectral_start_is_no_larger_where_a_deep_response_vanishes(hamlet):
+    graph = BipartiteGraph(hamlet.split.train)
+    starts = {}
+    for end in (4.0, 40.0):
+        model = LTOCF(graph, LTOCF.Config(dim=40, end_time=end))
+        model.draw_(0)
+        starts[end] = model.weight.detach()
+        final = model.embeddings().detach()
+        assert final.square().mean().sqrt() < 2 * model.config.initial_std
+    # The final vectors are of the usual size, and the response is 12.7 at most.
+    assert starts[40.0].abs().max() < 100 * starts[4.0].abs().max()
+
+
 @pytest.mark.parametrize("name", ["ltocf", "lightgcn", "mf"])
 def test_a_spectral_start_scores_like_the_best_low_rank_approximation(name, hamlet):
     train = hamlet.split.train

@@ -24,9 +24,11 @@ from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates, mixing
 from ltocf.runs.automatic import choose_model
+from ltocf.runs.candidates import Trial, try_candidate
 from ltocf.runs.fitting import Fit
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.records import EpochRecord, merit
+from ltocf.runs.validation import with_validation
 from ltocf.runs.yardsticks import verdict
 
 AUTO = RunConfig(model={"name": "auto"})
@@ -80,6 +82,27 @@ def test_a_spent_budget_tries_the_cheapest_and_says_what_it_left_out(hamlet: Dat
     assert choice.config.model_name == candidates.CANDIDATES[0]
     left_out = [row for row in choice.rows if row.note.startswith("not tried: about ")]
     assert len(left_out) == len(candidates.CANDIDATES) - 1
+
+
+def test_a_closed_form_searches_its_settings_while_there_is_time(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = (-1.0, -0.4, 0.0, 0.2, 0.4)
+    monkeypatch.setitem(candidates.SEARCHED, "rp3beta", {"beta": values})
+    cut = with_validation(hamlet.split, AUTO.train, 0)
+
+    def tried(seconds: float, **options: object) -> Trial:
+        config = RunConfig(model={"name": "auto", **options})
+        return try_candidate("rp3beta", cut, cut.valid, config, 0.0, seconds)
+
+    assert "beta" not in tried(0).options
+    found = tried(600)
+    recency = found.options.get("recency", 0.0)
+    each = [tried(600, beta=beta, recency=recency).merit for beta in values]
+    place = values.index(found.options.get("beta", 0.4))
+    assert found.merit == each[place]
+    assert found.merit >= max(each[max(place - 1, 0) : place + 2])  # a top, seen from both sides
+    assert len(set(each)) > 1
 
 
 def test_recency_is_chosen_where_people_move(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from pytest import MonkeyPatch, approx
 from torch.testing import assert_close
@@ -17,6 +18,7 @@ from ltocf.runs import depth
 from ltocf.runs.depth import USUAL_DEPTH, Gaps, learn_depth_
 from ltocf.runs.fitting import cut_for, fit
 from ltocf.runs.pipeline import start_run, train_run
+from ltocf.runs.records import EpochRecord
 from ltocf.runs.run import Run
 from ltocf.runs.validation import with_validation
 
@@ -72,6 +74,32 @@ def test_from_far_too_deep_the_times_begin_with_the_usual_depth() -> None:
         learn_depth_(model, split.valid, TRAIN, BPR(negatives=4), seed=0)
         found.append(model.times().detach())
     assert_close(found[0], found[1], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("found", "best", "kept"),
+    [(9.0, 4.0, 4.0), (9.0, 9.0, 9.0), (2.0, 2.0, 2.0), (5.0, 4.0, 5.0)],
+)
+def test_times_that_went_far_are_kept_only_if_a_whole_training_ranks_better(
+    monkeypatch: MonkeyPatch, found: float, best: float, kept: float
+) -> None:
+    split = with_validation(TOWN.split, TRAIN, 0)
+    model = LTOCF(BipartiteGraph(split.train), LTOCF.Config(dim=8, end_time=USUAL_DEPTH))
+    tried = list[float]()
+
+    def trained(model: LTOCF, *_: object, last_epoch: int, **others: object) -> list[EpochRecord]:
+        assert last_epoch == TRAIN.epochs
+        tried.append(float(model.times.end))
+        return [EpochRecord(1, 0.5, 1.0, metrics={"recall@20": -abs(tried[-1] - best)})]
+
+    def learn(model: LTOCF, *_: object) -> None:
+        model.times = TimePoints.evenly(3, found, learn=False)
+
+    monkeypatch.setattr(depth, "_learn", learn)
+    monkeypatch.setattr(depth, "train", trained)
+    learn_depth_(model, split.valid, TRAIN, BPR(negatives=4), seed=0)
+    assert float(model.times.end) == kept
+    assert tried == ([] if found == 5 else [USUAL_DEPTH, found])  # 5 is near enough
 
 
 def test_what_was_learned_on_held_out_pairs_goes_into_the_fit_on_all_pairs() -> None:
