@@ -109,6 +109,14 @@ def test_the_penalty_of_a_pair_falls_with_the_pairs_of_a_user(pairs: float, l2: 
     assert BPR(l2=0).l2_for(pairs) == 0
 
 
+@pytest.mark.parametrize(
+    ("pairs_per_node", "rate"), [(88, 8e-3), (8, 8e-3), (2, 2e-3), (0.1, 1e-3), (0, 1e-3)]
+)
+def test_where_nodes_have_few_pairs_the_rate_is_lower(pairs_per_node, rate):
+    assert TrainConfig().learning_rate_for(pairs_per_node) == pytest.approx(rate)
+    assert TrainConfig(learning_rate=0.1).learning_rate_for(pairs_per_node) == 0.1
+
+
 @pytest.mark.parametrize("planned", [8, 30])
 def test_a_whole_schedule_sums_to_the_rates_of_the_epochs_chosen(planned: int) -> None:
     def rates(epochs: int, last: int) -> float:

@@ -75,7 +75,8 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
     batch_size: int | None = Field(default=None, ge=1)  # none: about 50 an epoch, at least 512
     draw_by: Literal["pairs", "users"] = "pairs"  # every pair once, or users alike as in LightGCN
-    learning_rate: float = Field(default=8e-3, gt=0)  # of Adam, at the start
+    # Of Adam, at the start; none: 8e-3, less where users and items have few pairs.
+    learning_rate: float | None = Field(default=None, gt=0)
     schedule: Literal["cosine", "constant"] = "cosine"  # of the learning rate
     average_decay: float = Field(default=0.0, ge=0, lt=1)  # of averaged weights; 0 keeps the last
     # Choose the epoch on validation, keep the last, or (as often published) the best on test.
@@ -94,6 +95,11 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         if self.epochs is not None:
             return self.epochs
         return min(max(round(900 / max(pairs_per_user, 1)), 8), 30)
+
+    def learning_rate_for(self, pairs_per_node: float) -> float:
+        """A step moves every vector by as much, however few pairs it has to learn from: where those
+        are few, the usual rate overfits within an epoch."""
+        return self.learning_rate or 8e-3 * min(max(pairs_per_node / 8, 0.125), 1)
 
     def whole_schedule(self, chosen: int, planned: int) -> int:
         """How many epochs, ended at rate 0, have the sum of learning rates of the first `chosen` of

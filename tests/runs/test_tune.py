@@ -30,7 +30,7 @@ def test_a_study_finds_settings_and_can_be_continued(hamlet, tmp_path):
     assert second.recall >= first.recall
     assert set(second.found) in ({"learning_rate", "layers"}, set())  # or nothing was better
     best = read_config(tmp_path / "best.toml")
-    assert best.train.learning_rate == second.found.get("learning_rate", 8e-3)
+    assert best.train.learning_rate == second.found.get("learning_rate")
     assert best.model.get("layers") == second.found.get("layers")
     assert best.model["dim"] == 4
 

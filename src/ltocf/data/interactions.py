@@ -161,6 +161,11 @@ class Interactions:
     def pairs_per_user(self) -> float:
         return len(self) / max(self.n_users, 1)
 
+    @property
+    def pairs_per_node(self) -> float:
+        """A node of the graph is a user or an item."""
+        return len(self) / max(self.n_users + self.n_items, 1)
+
     @cached_property
     def indptr(self) -> NDArray[np.int64]:
         """User u's items are `items[indptr[u]:indptr[u + 1]]`, ascending. (n_users + 1,)"""

@@ -149,7 +149,10 @@ class Model(nn.Module, ABC):
     def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
         """What is trained how, by name."""
         learned = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        return {"weights": ParameterGroup(learned, config.learning_rate)}
+        return {"weights": ParameterGroup(learned, self.learning_rate(config))}
+
+    def learning_rate(self, config: TrainConfig) -> float:
+        return config.learning_rate_for(self.graph.interactions.pairs_per_node)
 
     def extracted_times(self) -> list[float]:
         """For the history: when an ODE's states are read, if it is one."""

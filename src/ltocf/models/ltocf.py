@@ -162,10 +162,10 @@ class LTOCF(FilterModel):
         rate, cycle = self.config.time_learning_rate, self.config.time_every + 1
         if self.config.time_updates == "joint":
             times = ParameterGroup([self.times.inner], rate)
-            return {"weights": ParameterGroup(others, config.learning_rate), "times": times}
+            return {"weights": ParameterGroup(others, self.learning_rate(config)), "times": times}
         return {
             "weights": ParameterGroup(
-                others, config.learning_rate, lambda step: step % cycle != cycle - 1
+                others, self.learning_rate(config), lambda step: step % cycle != cycle - 1
             ),
             "times": ParameterGroup(
                 [self.times.inner], rate, lambda step: step % cycle == cycle - 1

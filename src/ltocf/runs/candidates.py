@@ -32,7 +32,11 @@ RECENCIES = (0.2, 0.4, 0.7, 1.0, 1.4)  # tried where times are known
 # What is searched of each closed form, one setting after another, from its default on.
 SEARCHED: dict[str, dict[str, tuple[Any, ...]]] = {
     "rp3beta": {"beta": (0.0, 0.2, 0.4, 0.6, 0.8), "alpha": (0.6, 0.8, 1.0, 1.3)},
-    "turbocf": {"power": (0.3, 0.5, 0.7, 1.0), "alpha": (0.4, 0.5, 0.6, 0.7, 0.8)},
+    "turbocf": {
+        "power": (0.3, 0.5, 0.7, 1.0),
+        "alpha": (0.4, 0.5, 0.6, 0.7, 0.8),
+        "filter": ("linear", "second"),
+    },
     "gfcf": {"ideal_weight": (0.0, 0.1, 0.3, 0.6, 1.0)},
     "ease": {"l2": (20.0, 80.0, 200.0, 500.0, 1500.0, 5000.0)},
     "sparse_ease": {"l2": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)},

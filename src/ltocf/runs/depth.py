@@ -123,10 +123,10 @@ def _choose(model: LTOCF, times: list[TimePoints], lesson: Lesson, last_epoch: i
             seed=lesson.seed,
             held_out=lesson.held_out,
             last_epoch=last_epoch,
+            stage=f"trying end time {float(tried.end):.2f}",
+            progress=lesson.progress,
         )
         found.append(max((record.metrics.get(SELECT_BY, 0.0) for record in records), default=0.0))
-        note = f"end time {float(tried.end):.2f}: Recall@20 {found[-1]:.4f}"
-        lesson.progress("trying depths", len(found), len(times), note)
     model.times = times[int(np.argmax(found))]
 
 
@@ -141,7 +141,7 @@ def _learn(model: LTOCF, lesson: Lesson) -> None:
     gaps = Gaps(model.times().detach())
     model.times = gaps  # type: ignore[assignment]
     sharpness = nn.Parameter(torch.zeros((), dtype=torch.float64))
-    embeddings = torch.optim.Adam([model.weight], lr=config.learning_rate, fused=True)
+    embeddings = torch.optim.Adam([model.weight], lr=model.learning_rate(config), fused=True)
     times = torch.optim.Adam(
         [
             {"params": [gaps.logs], "lr": TIME_RATE},

@@ -146,7 +146,7 @@ class Trainer:
             if not math.isfinite(loss):
                 raise ConfigError(
                     f"the loss became {loss} in epoch {epoch}; lower learning_rate "
-                    f"(now {self.config.learning_rate})"
+                    f"(now {self.model.learning_rate(self.config)})"
                 )
             total += loss
             if done + 1 < n:  # the last step's is the epoch's, with its metrics

@@ -105,7 +105,8 @@ def refit(
     progress: Progress = silent,
 ) -> Model:
     """The run's model, fitted a little more on other data than it had."""
-    rate = learning_rate or SLOWER * run.config.train.learning_rate
+    usual = run.config.train.learning_rate_for(run.dataset.split.seen.pairs_per_node)
+    rate = learning_rate or SLOWER * usual
     changes: dict[str, Any] = {"epochs": epochs, "learning_rate": rate}
     if run.config.train.refit:  # it has learned from the validation pairs too
         changes["protocol"] = "fixed"
