@@ -66,6 +66,19 @@ def test_rounds_of_learning_end_when_the_end_time_settles(monkeypatch: MonkeyPat
     assert float(model.times.end) == approx(USUAL_DEPTH * 1.5 * 0.8 * 1.05)
 
 
+def test_times_go_no_further_than_they_change_anything(monkeypatch: MonkeyPatch) -> None:
+    split = with_validation(TOWN.split, TRAIN, 0)
+    model = LTOCF(BipartiteGraph(split.train), LTOCF.Config(dim=8, end_time=USUAL_DEPTH))
+
+    def learn(model: LTOCF, *_: object) -> None:
+        model.times = TimePoints([10.0, 20.0], 40.0, learn=False)
+
+    monkeypatch.setattr(depth, "_learn", learn)
+    monkeypatch.setattr(depth, "_choose", lambda model, times, *_: None)
+    learn_depth_(model, split.valid, TRAIN, BPR(negatives=4), seed=0)
+    assert model.times().tolist() == approx([0, 3, 6, 12])
+
+
 def test_from_far_too_deep_the_times_begin_with_the_usual_depth() -> None:
     split = with_validation(TOWN.split, TRAIN, 0)
     graph, found = BipartiteGraph(split.train), []

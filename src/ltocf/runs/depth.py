@@ -27,6 +27,9 @@ from ltocf.threads import threads_for
 
 EPOCHS = 2  # more, and on dense data the times overshoot as the embeddings begin to overfit
 MOST_ROUNDS, SETTLED = 5, 0.1  # from the spectrum each, until the end time moves less than that
+# Beyond it a step of RK4 is little more than its highest power: the response hardly changes with
+# the times any more, which then drift, and takes twice as many products.
+DEEPEST = 12.0
 EVERY = 2  # steps of the embeddings to one of the times
 TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1
 NEGATIVES = 64  # uniform: against the hardest, a response that makes all items alike would win
@@ -91,6 +94,9 @@ def learn_depth_(
             for _ in range(MOST_ROUNDS):
                 before = float(part.times.end)
                 _learn(part, lesson)
+                if float(part.times.end) > DEEPEST:
+                    part.times.stretch_(DEEPEST / float(part.times.end))
+                    break
                 if abs(math.log(float(part.times.end) / before)) < SETTLED:
                     break
         if abs(math.log(float(part.times.end) / float(begun.end))) > FAR:
