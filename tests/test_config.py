@@ -110,7 +110,7 @@ def test_the_penalty_of_a_pair_falls_with_the_pairs_of_a_user(pairs: float, l2: 
 
 
 @pytest.mark.parametrize(
-    ("pairs_per_node", "rate"), [(88, 8e-3), (8, 8e-3), (2, 2e-3), (0.1, 1e-3), (0, 1e-3)]
+    ("pairs_per_node", "rate"), [(88, 8e-3), (8, 8e-3), (4, 2e-3), (0.1, 1e-3), (0, 1e-3)]
 )
 def test_where_nodes_have_few_pairs_the_rate_is_lower(pairs_per_node, rate):
     assert TrainConfig().learning_rate_for(pairs_per_node) == pytest.approx(rate)

@@ -99,7 +99,7 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     def learning_rate_for(self, pairs_per_node: float) -> float:
         """A step moves every vector by as much, however few pairs it has to learn from: where those
         are few, the usual rate overfits within an epoch."""
-        return self.learning_rate or 8e-3 * min(max(pairs_per_node / 8, 0.125), 1)
+        return self.learning_rate or min(max(8e-3 * (pairs_per_node / 8) ** 2, 1e-3), 8e-3)
 
     def whole_schedule(self, chosen: int, planned: int) -> int:
         """How many epochs, ended at rate 0, have the sum of learning rates of the first `chosen` of
