@@ -142,11 +142,11 @@ def _scatter(axes: Any, place: int, series: Series, chart: Chart) -> None:
         capsize=2, elinewidth=0.8, **bars, **_style(place),
     )  # fmt: skip
     for point, (x, y, note) in enumerate(zip(series.x, series.mean, series.notes, strict=False)):
-        # Neither two series nor two neighbours write on each other.
-        away = 7 * (point % 2)
+        # Neither two series nor points that are near each other write on each other.
+        away = 7 * (point % 4)
         shift = (0, -10 - away if place % 2 else 5 + away)
         axes.annotate(note, (x, y), shift, textcoords="offset points", fontsize=6, ha="center")
-    axes.margins(0.15)
+    axes.margins(0.15, 0.35)  # with room for the notes
 
 
 def _dots(axes: Any, place: int, series: Series, chart: Chart) -> None:
