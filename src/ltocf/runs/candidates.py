@@ -29,7 +29,7 @@ CANDIDATES = (
     "rp3beta", "turbocf", "gfcf", "ease", "sparse_ease", "chebycf", "bspm", "ltocf",
 )  # fmt: skip
 RECENCIES = (0.2, 0.4, 0.7, 1.0, 1.4)  # tried where times are known
-# What is searched of each closed form, one setting after another, from its default on.
+# What is searched of each closed form, one setting after another, from its default or START on.
 SEARCHED: dict[str, dict[str, tuple[Any, ...]]] = {
     "rp3beta": {"beta": (0.0, 0.2, 0.4, 0.6, 0.8), "alpha": (0.6, 0.8, 1.0, 1.3)},
     "turbocf": {
@@ -43,6 +43,7 @@ SEARCHED: dict[str, dict[str, tuple[Any, ...]]] = {
     "chebycf": {"degree_power": (0.2, 0.3, 0.4, 0.5, 0.6), "ideal_weight": (0.0, 0.1, 0.2, 0.4)},
     "bspm": {"end_time": (1.0, 1.5, 2.0, 2.5, 3.0), "ideal_weight": (0.0, 0.1, 0.2, 0.4)},
 }
+START = {"ease": {"l2": 500.0}}  # where there may be no time to search, and the default is low
 FEW = 1000  # users of validation, who tell one setting from another
 EPOCHS_FOR_RECENCY, RECENCIES_TRAINED = 6, 3  # of a training that tells one from another
 
@@ -135,13 +136,13 @@ def _solved(
             yield solved(options | {key: value})
 
     fields = MODELS[name].Config.model_fields
-    best = solved(given)
+    best = solved(START.get(name, {}) | given)
     each = time.perf_counter() - started
     if split.train.timestamps is not None and "recency" in fields.keys() - given.keys():
         best = climb(best, [recencies(best)])
     for key, values in SEARCHED.get(name, {}).items():
         if key not in given:
-            paths = paths_from(values, fields[key].default)
+            paths = paths_from(values, best.options.get(key, fields[key].default))
             best = climb(best, [others(best.options, key, path) for path in paths])
     metrics = evaluate(best.scorer, valid, split.train)
     taken = time.perf_counter() - started
