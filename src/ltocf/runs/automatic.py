@@ -23,7 +23,6 @@ from ltocf.runs.validation import with_validation
 
 # Of validation, drawn at random: enough to tell the candidates apart, and to weigh parts by half.
 MOST_USERS, MOST_TO_MIX = 4000, 10_000
-
 SEARCHING = 0.04  # of the budget, for the settings of each closed form
 
 

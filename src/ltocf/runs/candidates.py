@@ -87,7 +87,7 @@ def try_candidate(
     forms like best and, in short trainings, tries higher ones."""
     if name == "ltocf":
         return _trained(split, valid, config, recency, progress)
-    return _solved(name, split, valid, config, seconds)
+    return _solved(name, split, valid, config, seconds, progress)
 
 
 def given_to(name: str, config: RunConfig) -> Options:
@@ -109,7 +109,12 @@ class _Solved(Place):
 
 
 def _solved(
-    name: str, split: Split, valid: Interactions, config: RunConfig, seconds: float
+    name: str,
+    split: Split,
+    valid: Interactions,
+    config: RunConfig,
+    seconds: float,
+    progress: Progress,
 ) -> Trial:
     """The best recency, then the best of each setting in turn, as long as there is time."""
     started = time.perf_counter()
@@ -131,8 +136,10 @@ def _solved(
 
     def others(options: Options, key: str, values: Sequence[Any]) -> Iterator[_Solved]:
         for value in values:
-            if time.perf_counter() - started + each > seconds:
+            elapsed = time.perf_counter() - started
+            if elapsed + each > seconds:
                 return
+            progress("searching", elapsed, seconds, f"{key}={value}")
             yield solved(options | {key: value})
 
     fields = MODELS[name].Config.model_fields

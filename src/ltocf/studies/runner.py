@@ -92,9 +92,9 @@ class Runner:
         expected = self.left.get(name, 0.0)
 
         def progress(stage: str, done: float, total: float | None = None, note: str = "") -> None:
-            trains = stage.startswith("training") and bool(total)
-            left = expected * (1 - done / total) if trains and total else self.left.get(name, 0.0)
-            doing = f"epoch {math.ceil(done)}/{total:.0f}" if trains else stage
+            left, doing = self.left.get(name, 0.0), stage
+            if stage.startswith("training") and total:
+                left, doing = expected * (1 - done / total), f"epoch {math.ceil(done)}/{total:.0f}"
             self._advance(name, left, f"{setting.label}, {doing}")
 
         return progress
