@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,10 +138,20 @@ def share_out(run: Callable[[int, int], None], n: int, chunk: int) -> None:
         for start in starts:  # next() on a range's iterator is atomic
             run(start, min(start + chunk, n))
 
-    threads = min(torch.get_num_threads(), -(-n // chunk))
-    if threads <= 1:
-        pull()
+    run_together([pull] * min(torch.get_num_threads(), -(-n // chunk)))
+
+
+def run_together(jobs: Sequence[Callable[[], None]]) -> None:
+    """All of the jobs at once, one of them in this thread: on a busy machine, to start a thread and
+    to wake up from waiting for it takes as long as a small job."""
+    if not jobs:
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for helper in [pool.submit(pull) for _ in range(threads)]:
+    first, *others = jobs
+    if not others:
+        first()
+        return
+    with ThreadPoolExecutor(len(others)) as pool:
+        helpers = [pool.submit(job) for job in others]
+        first()
+        for helper in helpers:
             helper.result()

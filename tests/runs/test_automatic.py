@@ -24,7 +24,7 @@ from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates, mixing
 from ltocf.runs.automatic import choose_model
-from ltocf.runs.candidates import Trial, try_candidate
+from ltocf.runs.candidates import Cuts, Trial, try_candidate
 from ltocf.runs.fitting import Fit
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.records import EpochRecord, merit
@@ -93,7 +93,7 @@ def test_a_closed_form_searches_its_settings_while_there_is_time(
 
     def tried(seconds: float, **options: object) -> Trial:
         config = RunConfig(model={"name": "auto", **options})
-        return try_candidate("rp3beta", cut, cut.valid, config, 0.0, seconds)
+        return try_candidate("rp3beta", Cuts(cut, cut), config, 0.0, seconds)
 
     assert "beta" not in tried(0).options
     found = tried(600)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from threading import Barrier, Lock
 from typing import Any
@@ -16,7 +16,7 @@ from ltocf.graph.kernels.ordering import Adjacency
 from ltocf.graph.kernels.product import compile_product
 from ltocf.graph.kernels.recurrence import compile_kernels
 from ltocf.graph.kernels.vectors import REGISTER_BYTES
-from ltocf.threads import share_out
+from ltocf.threads import run_together, share_out
 
 # Of a row: narrower blocks read the neighbours more often, wider ones do not stay in cache.
 BLOCK_BYTES = 2 * REGISTER_BYTES
@@ -57,15 +57,11 @@ def chebyshev_sum(
     job = _Job(adjacency, E, coefficients, E[:0] if other is None else other, out, products)
     for width in {width for _, width in blocks}:
         compile_kernels(E.dtype.name, width)  # here, and not in every thread at once
-    with ThreadPoolExecutor(teams * members) as pool:
-        runs = []
-        for team in range(teams):
-            shared = _Team(
-                list(enumerate(blocks))[team::teams], job.buffers(blocks), Barrier(members)
-            )
-            runs += [pool.submit(job.run, shared) for _ in range(members)]
-        for run in runs:
-            run.result()
+    runs: list[Callable[[], None]] = []
+    for team in range(teams):
+        shared = _Team(list(enumerate(blocks))[team::teams], job.buffers(blocks), Barrier(members))
+        runs += [partial(job.run, shared)] * members
+    run_together(runs)
     totals: list[float] = products.sum(axis=(0, 2)).tolist()
     return totals
 
