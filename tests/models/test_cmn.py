@@ -47,9 +47,9 @@ def test_its_attention_is_that_of_a_dense_computation() -> None:
 def test_ranking_in_blocks_scores_as_training_does(
     hops: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cmn, "ITEM_BLOCK", 4)
+    monkeypatch.setattr(cmn, "ITEMS_AT_ONCE", 4)
     model = build(hops=hops)
-    users, items = torch.tensor([0, 3, 8]), torch.arange(11).expand(3, -1)
+    users, items = torch.tensor([8, 0, 3, 0]), torch.arange(11).expand(4, -1)
     ranked = model.scorer()(users.numpy().astype(np.int32))
     assert_close(ranked, model.score(users, items).detach())
 
