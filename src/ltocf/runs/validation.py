@@ -50,11 +50,11 @@ def nearer_to_all(split: Split, cut: Split, config: TrainConfig, seed: int) -> S
     """A cut like `cut`, which holds no more than a tenth out, unless the user said how much. How
     much pairs add to what is known differs: models of high rank gain more from the last of them
     than embeddings do, so that of two the one may win on few pairs and the other on all."""
-    if len(split.valid) or config.validation or len(cut.valid) <= USUAL_SHARE * len(split.train):
+    if len(split.valid) or config.validation:
         return cut
     fewer = config.model_copy(update={"validation": USUAL_SHARE})
     nearer = with_validation(split, fewer, seed)
-    return nearer if len(nearer.valid) else cut
+    return nearer if 0 < len(nearer.valid) < len(cut.valid) else cut
 
 
 def usual_cut(split: Split) -> ValidationCut:
