@@ -24,8 +24,7 @@ from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.automatic import sample_users
-from ltocf.runs.candidates import MOST_USERS
+from ltocf.runs.automatic import MOST_USERS, sample_users
 
 CLOSED = tuple(name for name in MODELS if name != "blend")
 

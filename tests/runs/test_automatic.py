@@ -24,7 +24,7 @@ from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates, mixing
 from ltocf.runs.automatic import choose_model
-from ltocf.runs.candidates import Cuts, Trial, try_candidate
+from ltocf.runs.candidates import Trial, try_candidate
 from ltocf.runs.fitting import Fit
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.records import EpochRecord, merit
@@ -93,7 +93,7 @@ def test_a_closed_form_searches_its_settings_while_there_is_time(
 
     def tried(seconds: float, **options: object) -> Trial:
         config = RunConfig(model={"name": "auto", **options})
-        return try_candidate("rp3beta", Cuts(cut, cut), config, 0.0, seconds)
+        return try_candidate("rp3beta", cut, cut.valid, config, 0.0, seconds)
 
     assert "beta" not in tried(0).options
     found = tried(600)
@@ -148,49 +148,24 @@ def test_trainings_climb_to_the_recency_they_like_best(
     )
 
 
-@pytest.fixture
-def cuts(hamlet: Dataset) -> Cuts:
-    """Half of the pairs to search on, nine tenths to be judged on."""
-    return Cuts(
-        *(
-            with_validation(hamlet.split, TrainConfig(validation=share), 0, fewest=1)
-            for share in (0.5, 0.1)
-        )
-    )
-
-
-def test_what_was_found_is_judged_as_fitted_to_more_pairs(cuts: Cuts) -> None:
-    trial = try_candidate("gfcf", cuts, AUTO, 0.0, 600)
-    model = build_model(BipartiteGraph(cuts.judging.train), "gfcf", trial.options)
-    model.initialise_(AUTO.seed)
-    users = np.flatnonzero(cuts.judging.valid.user_degrees).astype(np.int32)
-    torch.testing.assert_close(trial.scorer(users), model.scorer()(users))
-    found = evaluate(model.scorer(), cuts.judging.valid, cuts.judging.train)
-    assert trial.merit == pytest.approx(merit(found))
-
-
 @pytest.mark.parametrize("recency", [0.0, 1.4])  # 1.4 is the highest: none above it is tried
-def test_times_are_learned_where_settings_are_searched_and_shortened_for_more_pairs(
-    cuts: Cuts, monkeypatch: pytest.MonkeyPatch, recency: float
+def test_learned_times_are_shortened_for_all_pairs(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch, recency: float
 ) -> None:
-    fits = []
-
     def fitted(dataset: Dataset, config: RunConfig, **_: object) -> Fit:
-        model = build_model(BipartiteGraph(dataset.split.train), "ltocf", config.model_options)
+        options = {"end_time": 3.0} | config.model_options  # as if 3 had been learned
+        model = build_model(BipartiteGraph(dataset.split.train), "ltocf", options)
         model.initialise_(0)
-        fits.append((dataset.split, config.model_options))
         return Fit(model, dataset, [EpochRecord(1, 0.5, 1.0)])
 
     monkeypatch.setattr(candidates, "fit", fitted)
-    trial = try_candidate("ltocf", cuts, AUTO, recency, 600)
-    (searched, first), (judged, second) = fits
-    assert searched is cuts.searching and "end_time" not in first
-    assert judged is cuts.judging and second["learn_times"] is False
-    for options, part in ((second, judged.train), (trial.options, judged.seen)):
-        factor = (len(searched.train) / len(part)) ** (1 / 3)
-        assert options["end_time"] == pytest.approx(4 * factor)
-        assert options["times"] == pytest.approx([1 * factor, 2 * factor, 3 * factor])
-        assert options["recency"] == recency
+    cut = with_validation(hamlet.split, AUTO.train, 0)
+    trial = try_candidate("ltocf", cut, cut.valid, AUTO, recency, 600)
+    factor = (len(cut.train) / len(cut.seen)) ** (1 / 3)
+    assert factor < 1
+    assert trial.options["end_time"] == pytest.approx(3.0 * factor)
+    assert trial.options["times"] == pytest.approx([factor * t for t in (0.75, 1.5, 2.25)])
+    assert trial.options["learn_times"] is False
 
 
 class _Fixed(Scorer):

@@ -12,7 +12,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.pair_cuts import SplitKind
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError
-from ltocf.runs.validation import everything, nearer_to_all, usual_cut, usual_share, with_validation
+from ltocf.runs.validation import everything, usual_cut, usual_share, with_validation
 
 USERS, ITEMS = 20, 30
 
@@ -84,20 +84,6 @@ def test_a_validation_set_that_is_there_is_kept_and_given_back() -> None:
     assert with_validation(cut, TrainConfig(), 1) is cut
     whole = everything(cut)
     assert len(whole.train) == USERS * ITEMS and not len(whole.valid)
-
-
-def test_a_cut_that_is_nearer_to_all_pairs_holds_no_more_than_a_tenth_out() -> None:
-    whole = split("given")
-    drawn = np.arange(len(whole.train)) % 7 == 0
-    tested = replace(whole, train=whole.train.select(~drawn), test=whole.train.select(drawn))
-    usual = with_validation(tested, TrainConfig(), 0)
-    nearer = nearer_to_all(tested, usual, TrainConfig(), 0)
-    tenth = with_validation(tested, TrainConfig(validation=0.1), 0)
-    assert nearer.valid.fingerprint == tenth.valid.fingerprint
-    assert len(nearer.valid) < len(usual.valid)
-    assert nearer_to_all(tested, nearer, TrainConfig(), 0) is nearer  # it holds a tenth already
-    assert nearer_to_all(tested, usual, TrainConfig(validation=0.3), 0) is usual  # as was asked
-    assert nearer_to_all(usual, usual, TrainConfig(), 0) is usual  # which came with the data
 
 
 def test_a_small_log_is_left_whole() -> None:

@@ -15,13 +15,14 @@ from ltocf.errors import DataError
 from ltocf.models.blend import BlendScorer
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.candidates import CANDIDATES, Cuts, Trial, check_given, try_candidate
+from ltocf.runs.candidates import CANDIDATES, Trial, check_given, try_candidate
 from ltocf.runs.costs import estimated_seconds, fits
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.records import merit
-from ltocf.runs.validation import nearer_to_all, with_validation
+from ltocf.runs.validation import with_validation
 
-MOST_TO_MIX = 10_000  # users of validation, drawn at random: half of them weigh the parts
+# Of validation, drawn at random: enough to tell the candidates apart, and to weigh parts by half.
+MOST_USERS, MOST_TO_MIX = 4000, 10_000
 SEARCHING = 0.04  # of the budget, for the settings of each closed form
 
 
@@ -68,18 +69,17 @@ def choose_model(
     """`config` with the best model found in place of "auto". A setting of a model in `config` holds
     for every candidate that has it.
 
-    Validation pairs are cut as the test pairs were; where those are many, what was found is judged
-    on a cut of fewer, which leaves more to learn from, as the final fit will have. A candidate
-    whose trial and final fit would not end within the budget, by a measurement on a part of the
-    users, is passed over; the cheapest is always tried. Half of the validation users fit the
-    weights of a blend of up to three, and the other half judge it.
+    Validation pairs are cut as the test pairs were. A candidate whose trial and final fit would not
+    end within the budget, by a measurement on a part of the users, is passed over; the cheapest is
+    always tried. Half of the validation users fit the weights of a blend of up to three, and the
+    other half judge it.
     """
     started = time.perf_counter()
     check_given(config)
     cut = with_validation(split, config.train, config.seed, fewest=1)
     if not len(cut.valid):
         raise DataError("too few interactions to compare models on; name one instead of 'auto'")
-    cuts = Cuts(cut, nearer_to_all(split, cut, config.train, config.seed))
+    valid = sample_users(cut.valid, config.seed, MOST_USERS)
     trials, rows, recency = list[Trial](), list[Row](), 0.0
     for done, name in enumerate(CANDIDATES):
         why = _passed_over(name, cut, config, trials, budget_seconds, started)
@@ -88,14 +88,14 @@ def choose_model(
         else:
             watch = _within(progress, done, name)
             searching = SEARCHING * budget_seconds
-            trial = try_candidate(name, cuts, config, recency, searching, watch)
+            trial = try_candidate(name, cut, valid, config, recency, searching, watch)
             trials.append(trial)
             rows.append(Row(trial.label, trial.seconds, trial.recall, trial.ndcg))
             recency = max(trials, key=lambda t: t.merit).options.get("recency", 0.0)
         recall = rows[-1].recall
         told = rows[-1].note if recall is None else f"Recall@20 {recall:.4f}"
         progress("comparing", done + 1, len(CANDIDATES), f"{rows[-1].tried}: {told}")
-    return _decide(config, cuts.judging, trials, rows)
+    return _decide(config, cut, trials, rows)
 
 
 def _within(progress: Progress, before: int, name: str) -> Progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
@@ -15,10 +15,10 @@ from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
-from ltocf.models.ltocf import LTOCF, depth_factor
+from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
 from ltocf.progress import Progress, silent
-from ltocf.ranking.metrics import Metrics, evaluate, testable_users
+from ltocf.ranking.metrics import evaluate, testable_users
 from ltocf.runs.climbing import Options, Place, climb, paths_from
 from ltocf.runs.fitting import Fit, fit
 from ltocf.runs.records import merit
@@ -44,8 +44,8 @@ SEARCHED: dict[str, dict[str, tuple[Any, ...]]] = {
     "bspm": {"end_time": (1.0, 1.5, 2.0, 2.5, 3.0), "ideal_weight": (0.0, 0.1, 0.2, 0.4)},
 }
 START = {"ease": {"l2": 500.0}}  # where there may be no time to search, and the default is low
-FEW, MOST_USERS = 1000, 4000  # of validation: enough to tell settings apart, and candidates
-EPOCHS_FOR_SETTINGS, RECENCIES_TRAINED = 6, 3  # of a training that tells one from another
+FEW = 1000  # users of validation, who tell one setting from another
+EPOCHS_FOR_RECENCY, RECENCIES_TRAINED = 6, 3  # of a training that tells one from another
 
 
 @dataclass(frozen=True)
@@ -73,22 +73,10 @@ class Trial:
         return " ".join([self.name, *settings])
 
 
-class Cuts(NamedTuple):
-    """Where settings are searched, and where what was found is fitted again and judged: the same
-    cut, or one that leaves more to learn from (docs/any-data.md)."""
-
-    searching: Split
-    judging: Split
-
-    def judged(self, scorer: Scorer, seed: int) -> Metrics:
-        valid = self.judging.valid
-        users = testable_users(valid, MOST_USERS, seed)
-        return evaluate(scorer, valid, self.judging.train, users=users)
-
-
 def try_candidate(
     name: str,
-    cuts: Cuts,
+    split: Split,
+    valid: Interactions,
     config: RunConfig,
     recency: float,
     seconds: float,
@@ -98,8 +86,8 @@ def try_candidate(
     many seconds; LT-OCF, which has to be trained for each, begins with the recency that closed
     forms like best and, in short trainings, tries higher ones."""
     if name == "ltocf":
-        return _trained(cuts, config, recency, progress)
-    return _solved(name, cuts, config, seconds, progress)
+        return _trained(split, valid, config, recency, progress)
+    return _solved(name, split, valid, config, seconds, progress)
 
 
 def given_to(name: str, config: RunConfig) -> Options:
@@ -120,25 +108,31 @@ class _Solved(Place):
     scorer: Scorer
 
 
-def _solved(name: str, cuts: Cuts, config: RunConfig, seconds: float, progress: Progress) -> Trial:
+def _solved(
+    name: str,
+    split: Split,
+    valid: Interactions,
+    config: RunConfig,
+    seconds: float,
+    progress: Progress,
+) -> Trial:
     """The best recency, then the best of each setting in turn, as long as there is time."""
     started = time.perf_counter()
-    split, given = cuts.searching, given_to(name, config)
-    graph, few = BipartiteGraph(split.train), testable_users(split.valid, FEW, config.seed)
+    graph, given = BipartiteGraph(split.train), given_to(name, config)
+    few = testable_users(valid, FEW, config.seed)
 
-    def scorer(graph: BipartiteGraph, options: Options) -> Scorer:
+    def judged(options: Options, scorer: Scorer) -> _Solved:
+        return _Solved(merit(evaluate(scorer, valid, split.train, users=few)), options, scorer)
+
+    def solved(options: Options) -> _Solved:
         model = build_model(graph, name, options)
         model.initialise_(config.seed)
-        return model.scorer()
-
-    def tried(options: Options, scorer: Scorer) -> _Solved:
-        found = evaluate(scorer, split.valid, split.train, users=few)
-        return _Solved(merit(found), options, scorer)
+        return judged(options, model.scorer())
 
     def recencies(start: _Solved) -> Iterator[_Solved]:
         for recency in RECENCIES:
             if (recent := start.scorer.with_recency(recency)) is not None:
-                yield tried(start.options | {"recency": recency}, recent)
+                yield judged(start.options | {"recency": recency}, recent)
 
     def others(options: Options, key: str, values: Sequence[Any]) -> Iterator[_Solved]:
         for value in values:
@@ -146,12 +140,10 @@ def _solved(name: str, cuts: Cuts, config: RunConfig, seconds: float, progress: 
             if elapsed + each > seconds:
                 return
             progress("searching", elapsed, seconds, f"{key}={value}")
-            changed = options | {key: value}
-            yield tried(changed, scorer(graph, changed))
+            yield solved(options | {key: value})
 
     fields = MODELS[name].Config.model_fields
-    start = START.get(name, {}) | given
-    best = tried(start, scorer(graph, start))
+    best = solved(START.get(name, {}) | given)
     each = time.perf_counter() - started
     if split.train.timestamps is not None and "recency" in fields.keys() - given.keys():
         best = climb(best, [recencies(best)])
@@ -159,21 +151,21 @@ def _solved(name: str, cuts: Cuts, config: RunConfig, seconds: float, progress: 
         if key not in given:
             paths = paths_from(values, best.options.get(key, fields[key].default))
             best = climb(best, [others(best.options, key, path) for path in paths])
-    final = best.scorer
-    if cuts.judging is not split:
-        final = scorer(BipartiteGraph(cuts.judging.train), best.options)
-    metrics = cuts.judged(final, config.seed)
+    metrics = evaluate(best.scorer, valid, split.train)
     taken = time.perf_counter() - started
-    return Trial(name, best.options, final, metrics["recall@20"], metrics["ndcg@20"], taken, each)
+    return Trial(
+        name, best.options, best.scorer, metrics["recall@20"], metrics["ndcg@20"], taken, each
+    )
 
 
-def _trained(cuts: Cuts, config: RunConfig, recency: float, progress: Progress) -> Trial:
+def _trained(
+    split: Split, valid: Interactions, config: RunConfig, recency: float, progress: Progress
+) -> Trial:
     started = time.perf_counter()
     train = config.train.model_copy(update={"protocol": "validation", "refit": False})
-    seen = cuts.judging.seen
-    planned = train.epochs_for(seen.pairs_per_user)
+    planned = train.epochs_for(split.seen.pairs_per_user)
 
-    def fitted(split: Split, options: Options, epochs: int) -> Fit:
+    def fitted(options: Options, epochs: int) -> Fit:
         changed = train.model_copy(update={"epochs": epochs})
         model = {"name": "ltocf"} | options
         settings = config.model_copy(update={"model": model, "train": changed})
@@ -181,19 +173,18 @@ def _trained(cuts: Cuts, config: RunConfig, recency: float, progress: Progress) 
 
     given = given_to("ltocf", config)
     options: Options = ({"recency": recency} if recency else {}) | given
-    learns = given.get("learn_times", "held-out") == "held-out"
-    climbs = bool(recency) and "recency" not in given
-    if climbs or (learns and cuts.judging is not cuts.searching):
-        short = min(planned, EPOCHS_FOR_SETTINGS)
-        found = _climb(options, lambda options: fitted(cuts.searching, options, short), climbs)
-        pairs = cuts.searching.train, cuts.judging.train
-        options |= _for_more_pairs(found, *pairs) if learns else {"recency": found["recency"]}
+    if recency and "recency" not in given:
+        short = min(planned, EPOCHS_FOR_RECENCY)
+        options |= _climb(options, lambda options: fitted(options, short))
     begun = time.perf_counter()
-    best = fitted(cuts.judging, options, planned)
+    best = fitted(options, planned)
     scorer = best.model.scorer()
-    metrics = cuts.judged(scorer, config.seed)
-    if learns:
-        options |= _for_more_pairs(_times(best.model), cuts.judging.train, seen)
+    metrics = evaluate(scorer, valid, split.train)
+    if given.get("learn_times", "held-out") == "held-out":
+        # As built before any were found, so that it takes them for what they are: learned.
+        final = build_model(BipartiteGraph(split.seen), "ltocf", given)
+        final.carry_(best.model)
+        options |= _times(final)
     return Trial(
         "ltocf",
         options,
@@ -206,27 +197,19 @@ def _trained(cuts: Cuts, config: RunConfig, recency: float, progress: Progress) 
     )
 
 
-def _climb(options: Options, fitted: Callable[[Options], Fit], climbs: bool = True) -> Options:
-    """The times that a short training finds with the closed forms' recency, and the recency that
-    such trainings like best: that or, if it `climbs`, a higher one, as trained vectors also hold
-    what is lasting about a user."""
-    first, recency = fitted(options), options.get("recency", 0.0)
-    start = Place(_merit(first), {"recency": recency} | _times(first.model))
+def _climb(options: Options, fitted: Callable[[Options], Fit]) -> Options:
+    """The times that short trainings find with the closed forms' recency, and the recency that they
+    like best: that or a higher one, as trained vectors also hold what is lasting about a user."""
+    first = fitted(options)
+    start = Place(_merit(first), {"recency": options["recency"]} | _times(first.model))
 
     def higher() -> Iterator[Place]:
-        for other in RECENCIES:
-            if climbs and other > recency:
-                changed = start.options | {"recency": other}
+        for recency in RECENCIES:
+            if recency > options["recency"]:
+                changed = start.options | {"recency": recency}
                 yield Place(_merit(fitted(options | changed)), changed)
 
     return climb(start, [higher()]).options
-
-
-def _for_more_pairs(options: Options, learned_on: Interactions, used_on: Interactions) -> Options:
-    """With times as they are right where there is more to learn from."""
-    factor = depth_factor(learned_on, used_on)
-    times = [factor * time for time in options["times"]]
-    return options | {"end_time": factor * options["end_time"], "times": times}
 
 
 def _merit(fitted: Fit) -> float:

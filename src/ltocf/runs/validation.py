@@ -46,17 +46,6 @@ def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int
     return held if len(held.valid) >= fewest else split
 
 
-def nearer_to_all(split: Split, cut: Split, config: TrainConfig, seed: int) -> Split:
-    """A cut like `cut`, which holds no more than a tenth out, unless the user said how much. How
-    much pairs add to what is known differs: models of high rank gain more from the last of them
-    than embeddings do, so that of two the one may win on few pairs and the other on all."""
-    if len(split.valid) or config.validation:
-        return cut
-    fewer = config.model_copy(update={"validation": USUAL_SHARE})
-    nearer = with_validation(split, fewer, seed)
-    return nearer if 0 < len(nearer.valid) < len(cut.valid) else cut
-
-
 def usual_cut(split: Split) -> ValidationCut:
     """A random split is validated on random pairs, a temporal one on the latest of all, leave one
     out on the last of each user; others on each user's latest where times are known."""

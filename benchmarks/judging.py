@@ -1,0 +1,114 @@
+"""How much should be held out, for validation to tell how much each part of a blend weighs?
+
+python -m benchmarks.judging --data gowalla --recency 0.4 --trained-recency 1.0 \\
+    --times 1.58 3.0 4.25 5.3 --json
+
+P, what `ltocf train` would hold out of train, takes the place of the test set, which is not looked
+at. Of what is left, as large a share is held out as P has of all, or three quarters or half of it.
+On each cut the same closed forms are solved, LT-OCF is trained with times that are right for so
+many pairs, and the weights of a blend are fitted. Figures are Recall@20 + NDCG@20 of 5,000 users;
+ratio is what P thinks of the weights from three quarters to what it thinks of those from the whole
+share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.measure import machine
+from ltocf.config import TrainConfig
+from ltocf.data.dataset import Dataset
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.data.splits import Split
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import build_model
+from ltocf.models.blend import BlendScorer
+from ltocf.models.ltocf import depth_factor
+from ltocf.models.scorer import Scorer
+from ltocf.ranking.metrics import evaluate
+from ltocf.runs.automatic import sample_users
+from ltocf.runs.fitting import fit
+from ltocf.runs.mixing import Mix, fit_mix
+from ltocf.runs.records import merit
+from ltocf.runs.settings import make_config
+from ltocf.runs.validation import empty_like, with_validation
+
+USERS = 5000
+PARTS = 1, 0.75, 0.5
+CLOSED: dict[str, dict[str, Any]] = {
+    "rp3beta": {"alpha": 0.6, "beta": 0.2},
+    "chebycf": {},
+    "sparse_ease": {},
+    "gfcf": {"ideal_weight": 0.6},
+    "bspm": {},
+}
+
+
+def main() -> None:
+    arguments = parse()
+    outer = with_validation(load_dataset(arguments.data).split, TrainConfig(), 0)
+    inside = replace(outer, test=outer.valid, valid=empty_like(outer.valid))
+    share = len(outer.valid) / len(outer.seen)
+    cuts = {
+        f"{part:g} of its share": with_validation(inside, TrainConfig(validation=part * share), 0)
+        for part in PARTS
+    } | {"P": outer}
+    found: dict[str, dict[str, Any]] = {}
+    mixes: dict[str, Mix] = {}
+    for name, cut in cuts.items():
+        scorers = fitted(cut, outer, arguments)
+        valid = sample_users(cut.valid, 0, USERS)
+        alone = {model: merit(evaluate(s, valid, cut.train)) for model, s in scorers.items()}
+        mixes[name] = fit_mix(list(scorers.values()), valid, cut.train)
+        names = [list(scorers)[part] for part in mixes[name].parts]
+        weights = dict(zip(names, mixes[name].weights, strict=True))
+        found[name] = {"pairs": len(cut.train), "alone": alone, "weights": weights}
+        print(name, found[name], flush=True)
+    valid = sample_users(outer.valid, 0, USERS)
+    for name, mix in mixes.items():
+        blend = BlendScorer([list(scorers.values())[part] for part in mix.parts], mix.weights)
+        found[name]["on P"] = merit(evaluate(blend, valid, outer.train))
+    whole, fewer, *_ = found.values()
+    ratio = fewer["on P"] / whole["on P"]
+    result = {"data": arguments.data, "machine": machine(), "ratio": ratio, "cuts": found}
+    print(json.dumps(result, indent=None if arguments.json else 2))
+
+
+def fitted(cut: Split, outer: Split, arguments: argparse.Namespace) -> dict[str, Scorer]:
+    graph, scorers = BipartiteGraph(cut.train), dict[str, Scorer]()
+    for name, options in CLOSED.items():
+        model = build_model(graph, name, options | {"recency": arguments.recency})
+        model.initialise_(0)
+        scorers[name] = model.scorer()
+    factor = depth_factor(outer.train, cut.train)
+    *inner, end = (factor * time for time in arguments.times)
+    settings = {"times": inner, "end_time": end, "learn_times": False, "refit": False}
+    settings |= {"recency": arguments.trained_recency, "epochs": arguments.epochs}
+    scorers["ltocf"] = fit(Dataset("cut", cut), make_config({}, settings)).model.scorer()
+    return scorers
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", default="town", help="a directory or a name; default: town")
+    parser.add_argument("--recency", type=float, default=0.0, help="of the closed forms")
+    parser.add_argument("--trained-recency", type=float, default=0.0, help="of LT-OCF")
+    parser.add_argument(
+        "--times",
+        nargs=4,
+        type=float,
+        default=[1.0, 2.0, 3.0, 4.0],
+        help="of LT-OCF, the end time last, as they are right where P is held out",
+    )
+    parser.add_argument("--epochs", type=int, default=12, help="of LT-OCF")
+    parser.add_argument("--json", action="store_true", help="print the result as one line")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
