@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +12,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.pair_cuts import SplitKind
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError
-from ltocf.runs.validation import (
-    everything,
-    to_compare,
-    usual_cut,
-    usual_share,
-    with_validation,
-)
+from ltocf.runs.validation import everything, usual_cut, usual_share, with_validation
 
 USERS, ITEMS = 20, 30
 
@@ -91,25 +84,6 @@ def test_a_validation_set_that_is_there_is_kept_and_given_back() -> None:
     assert with_validation(cut, TrainConfig(), 1) is cut
     whole = everything(cut)
     assert len(whole.train) == USERS * ITEMS and not len(whole.valid)
-
-
-@pytest.mark.parametrize(
-    ("kind", "tested", "share"),
-    [("given", 150, 0.1875), ("temporal", 120, 0.15), ("given", 66, 0.1), ("given", 6, 0.05)],
-)
-def test_models_are_compared_on_fewer_of_the_latest_pairs(
-    kind: SplitKind, tested: int, share: float
-) -> None:
-    whole = split(kind)
-    drawn = np.arange(len(whole.train)) < tested
-    cut = replace(whole, train=whole.train.select(~drawn), test=whole.train.select(drawn))
-    assert to_compare(cut, TrainConfig()).validation == pytest.approx(share)
-
-
-@pytest.mark.parametrize("config", [{"validation": 0.3}, {"validation_cut": "random"}])
-def test_models_are_compared_on_what_the_user_says(config: dict[str, Any]) -> None:
-    asked = TrainConfig(**config)
-    assert to_compare(split("given"), asked) is asked
 
 
 def test_a_small_log_is_left_whole() -> None:

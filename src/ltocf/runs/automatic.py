@@ -19,7 +19,7 @@ from ltocf.runs.candidates import CANDIDATES, Trial, check_given, try_candidate
 from ltocf.runs.costs import estimated_seconds, fits
 from ltocf.runs.mixing import fit_mix
 from ltocf.runs.records import merit
-from ltocf.runs.validation import to_compare, with_validation
+from ltocf.runs.validation import with_validation
 
 # Of validation, drawn at random: enough to tell the candidates apart, and to weigh parts by half.
 MOST_USERS, MOST_TO_MIX = 4000, 10_000
@@ -69,14 +69,14 @@ def choose_model(
     """`config` with the best model found in place of "auto". A setting of a model in `config` holds
     for every candidate that has it.
 
-    Validation pairs are cut as the test pairs were, but fewer of the latest. A candidate whose
-    trial and final fit would not end within the budget, by a measurement on a part of the users, is
-    passed over; the cheapest is always tried. Half of the validation users fit the weights of a
-    blend of up to three, and the other half judge it.
+    Validation pairs are cut as the test pairs were. A candidate whose trial and final fit would not
+    end within the budget, by a measurement on a part of the users, is passed over; the cheapest is
+    always tried. Half of the validation users fit the weights of a blend of up to three, and the
+    other half judge it.
     """
     started = time.perf_counter()
     check_given(config)
-    cut = with_validation(split, to_compare(split, config.train), config.seed, fewest=1)
+    cut = with_validation(split, config.train, config.seed, fewest=1)
     if not len(cut.valid):
         raise DataError("too few interactions to compare models on; name one instead of 'auto'")
     valid = sample_users(cut.valid, config.seed, MOST_USERS)

@@ -20,7 +20,6 @@ def everything(split: Split) -> Split:
 
 FEWEST = 50  # fewer pairs choose by chance
 USUAL_SHARE, LEAST_SHARE, LARGEST_SHARE = 0.1, 0.05, 0.25
-COMPARED = 0.75  # of that share, to compare models by
 
 
 def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int = FEWEST) -> Split:
@@ -64,19 +63,6 @@ def usual_share(split: Split, cut: ValidationCut) -> float:
     if cut not in ("latest", "temporal") or not n_test:
         return USUAL_SHARE
     return min(max(n_test / (len(split.seen) + n_test), LEAST_SHARE), LARGEST_SHARE)
-
-
-def to_compare(split: Split, config: TrainConfig) -> TrainConfig:
-    """The settings by which models are told apart: of the latest pairs fewer are held out, unless
-    the user said how many. What compares has less to learn from than what will be kept, and closed
-    forms gain more from the pairs that are missing than embeddings do; what happens sooner is
-    easier for them too (docs/any-data.md)."""
-    cut = config.validation_cut or usual_cut(split)
-    if config.validation or cut not in ("latest", "temporal"):
-        return config
-    share = usual_share(split, cut)
-    fewer = max(COMPARED * share, min(share, USUAL_SHARE))
-    return config.model_copy(update={"validation": fewer})
 
 
 def empty_like(part: Interactions) -> Interactions:
