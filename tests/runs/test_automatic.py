@@ -22,7 +22,7 @@ from ltocf.models.blend import BlendScorer
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
-from ltocf.runs import automatic, candidates, mixing
+from ltocf.runs import automatic, candidates, costs, mixing
 from ltocf.runs.automatic import choose_model
 from ltocf.runs.candidates import Trial, try_candidate
 from ltocf.runs.fitting import Fit
@@ -82,6 +82,20 @@ def test_a_spent_budget_tries_the_cheapest_and_says_what_it_left_out(hamlet: Dat
     assert choice.config.model_name == candidates.CANDIDATES[0]
     left_out = [row for row in choice.rows if row.note.startswith("not tried: about ")]
     assert len(left_out) == len(candidates.CANDIDATES) - 1
+
+
+def test_a_closed_forms_cost_is_that_of_a_part_and_what_it_grows_by(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(costs, "SMALL", 0)
+    first = costs.PARTS[0]
+    monkeypatch.setattr(
+        costs,
+        "_solving_seconds",
+        lambda name, train, part: 100.0 if part == first else 3.0 + 10.0 * part,
+    )
+    # Not a hundred seconds, which compiling took; once to be tried and once on all pairs.
+    assert costs.estimated_seconds("chebycf", hamlet.split, AUTO) == pytest.approx(2 * (3 + 10))
 
 
 def test_a_closed_form_searches_its_settings_while_there_is_time(

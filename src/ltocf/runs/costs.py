@@ -20,10 +20,11 @@ from ltocf.runs.training import Trainer
 
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
 SMALL = 100_000  # pairs: whatever is tried on so few takes seconds
-PARTS = 1 / 16, 1 / 8  # of the users, to measure a cost by, and what it grows by
+# Of the users, to measure a cost by and what it grows by. The first may have to compile kernels or
+# load a library; each is another part, since what is known of one is not computed again.
+PARTS = 1 / 32, 1 / 16, 1 / 8
 SOLVED = 2  # times: to be tried, and on all pairs
-ENOUGH = 5.0  # seconds of trying: what takes longer is measured well enough
-TIMES_TRIED, STEPS_TIMED = 3, 4  # the first may have to compile kernels or load a library
+TIMES_TRIED, STEPS_TIMED = 3, 4  # the first counts for as little
 EPOCHS_FOR_TIMES = 6  # that learning them takes as long as, in two rounds
 
 
@@ -34,13 +35,14 @@ def estimated_seconds(name: str, split: Split, config: RunConfig) -> float:
         return 0.0
     if name == "ease":
         matrix = torch.eye(1000) * 2
-        each = _least_seconds(lambda: torch.cholesky_inverse(torch.linalg.cholesky(matrix)))
+        solve = partial(_seconds, lambda: torch.cholesky_inverse(torch.linalg.cholesky(matrix)))
+        each = min(solve() for _ in range(TIMES_TRIED))
         return SOLVED * each * (min(train.n_users, train.n_items) / len(matrix)) ** 3
     if name == "ltocf":
         return _training_seconds(split, config)
-    small, larger = (_solving_seconds(name, train, part) for part in PARTS)
-    growth = max(larger - small, 0.0) / (PARTS[1] - PARTS[0])
-    return SOLVED * (larger + growth * (1 - PARTS[1]))
+    _, smaller, larger = (_solving_seconds(name, train, part) for part in PARTS)
+    growth = max(larger - smaller, 0.0) / (PARTS[2] - PARTS[1])
+    return SOLVED * (larger + growth * (1 - PARTS[2]))
 
 
 def _solving_seconds(name: str, train: Interactions, part: float) -> float:
@@ -49,7 +51,7 @@ def _solving_seconds(name: str, train: Interactions, part: float) -> float:
     active = np.flatnonzero(train.user_degrees)
     drawn = np.random.default_rng(0).choice(active, max(int(len(active) * part), 1), replace=False)
     some = train.select(np.isin(train.users, drawn))
-    return _least_seconds(lambda: build_model(BipartiteGraph(some), name, {}).initialise_(0))
+    return _seconds(lambda: build_model(BipartiteGraph(some), name, {}).initialise_(0))
 
 
 def _training_seconds(split: Split, config: RunConfig) -> float:
@@ -71,14 +73,6 @@ def _training_seconds(split: Split, config: RunConfig) -> float:
     if split.train.timestamps is not None and "recency" not in given_to("ltocf", config):
         total += RECENCIES_TRAINED * EPOCHS_FOR_RECENCY
     return 2 * setting_up + total * (len(batches) * min(each) + judging)
-
-
-def _least_seconds(work: Callable[[], object]) -> float:
-    """Of few tries, no more than it may take: what a neighbour or a first call adds is no cost."""
-    started, found = time.perf_counter(), list[float]()
-    while len(found) < TIMES_TRIED and time.perf_counter() - started < ENOUGH:
-        found.append(_seconds(work))
-    return min(found)
 
 
 def _seconds(work: Callable[[], object]) -> float:
