@@ -19,7 +19,9 @@ from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.models.blend import BlendScorer
+from ltocf.models.ltocf import LTOCF
 from ltocf.models.scorer import Scorer
+from ltocf.ode.times import TimePoints
 from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs import automatic, candidates, costs, mixing
@@ -143,19 +145,18 @@ def test_recency_is_chosen_where_people_move(
 def test_trainings_climb_to_the_recency_they_like_best(
     hamlet: Dataset, start: float, peak: float
 ) -> None:
-    model = build_model(BipartiteGraph(hamlet.split.train), "ltocf", {"end_time": 3.0})
+    model = build_model(BipartiteGraph(hamlet.split.train), "ltocf", {})
     tried = []
 
     def fitted(options: dict[str, Any]) -> Fit:
         tried.append(options["recency"])
-        assert len(tried) == 1 or options["end_time"] == 3.0  # times are learned once
+        assert options["dim"] == 8
         value = 1 - abs(options["recency"] - peak)
         found = {"recall@20": value, "ndcg@20": value}
         return Fit(model, hamlet, [EpochRecord(1, 0.5, 1.0, metrics=found)])
 
     found = candidates._climb({"recency": start, "dim": 8}, fitted)
-    assert found["recency"] == peak
-    assert found["learn_times"] is False and found["end_time"] == 3.0
+    assert found == {"recency": peak}
     assert tried == [r for r in candidates.RECENCIES if start <= r][: len(tried)]
     assert (
         len(tried) <= 1 + candidates.RECENCIES.index(peak) - candidates.RECENCIES.index(start) + 1
@@ -166,17 +167,26 @@ def test_trainings_climb_to_the_recency_they_like_best(
 def test_learned_times_are_shortened_for_all_pairs(
     hamlet: Dataset, monkeypatch: pytest.MonkeyPatch, recency: float
 ) -> None:
+    lessons, trainings = [], []
+
+    def learn(model: LTOCF, held_out: Interactions, train: TrainConfig, *_: Any, **__: Any) -> None:
+        lessons.append(train.epochs)
+        model.times = TimePoints([0.75, 1.5, 2.25], 3.0, learn=False)
+
     def fitted(dataset: Dataset, config: RunConfig, **_: object) -> Fit:
-        options = {"end_time": 3.0} | config.model_options  # as if 3 had been learned
-        model = build_model(BipartiteGraph(dataset.split.train), "ltocf", options)
+        trainings.append(config.train.epochs)
+        assert config.model_options["end_time"] == 3.0
+        model = build_model(BipartiteGraph(dataset.split.train), "ltocf", config.model_options)
         model.initialise_(0)
         return Fit(model, dataset, [EpochRecord(1, 0.5, 1.0)])
 
+    monkeypatch.setattr(candidates, "learn_depth_", learn)
     monkeypatch.setattr(candidates, "fit", fitted)
     cut = with_validation(hamlet.split, AUTO.train, 0)
     trial = try_candidate("ltocf", cut, cut.valid, AUTO, recency, 600)
     factor = (len(cut.train) / len(cut.seen)) ** (1 / 3)
     assert factor < 1
+    assert lessons == [trainings[-1]]  # for as long as the model will train, not for a short trial
     assert trial.options["end_time"] == pytest.approx(3.0 * factor)
     assert trial.options["times"] == pytest.approx([factor * t for t in (0.75, 1.5, 2.25)])
     assert trial.options["learn_times"] is False

@@ -20,6 +20,7 @@ from ltocf.models.scorer import Scorer
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate, testable_users
 from ltocf.runs.climbing import Options, Place, climb, paths_from
+from ltocf.runs.depth import learn_depth_
 from ltocf.runs.fitting import Fit, fit
 from ltocf.runs.records import merit
 from ltocf.runs.refit import chosen_epochs
@@ -171,8 +172,19 @@ def _trained(
         settings = config.model_copy(update={"model": model, "train": changed})
         return fit(Dataset("auto", split), settings, progress=progress)
 
+    def learned(options: Options) -> Options:
+        """Times, learned for a whole training: the deeper, the slower, so that short ones would
+        prefer a depth that is too small."""
+        model = build_model(BipartiteGraph(split.train), "ltocf", options)
+        whole = train.model_copy(update={"epochs": planned})
+        learn_depth_(model, split.valid, whole, config.loss, seed=config.seed, progress=progress)
+        return _times(model)
+
     given = given_to("ltocf", config)
     options: Options = ({"recency": recency} if recency else {}) | given
+    learns = given.get("learn_times", "held-out") == "held-out"
+    if learns:
+        options |= learned(options)
     if recency and "recency" not in given:
         short = min(planned, EPOCHS_FOR_RECENCY)
         options |= _climb(options, lambda options: fitted(options, short))
@@ -180,7 +192,7 @@ def _trained(
     best = fitted(options, planned)
     scorer = best.model.scorer()
     metrics = evaluate(scorer, valid, split.train)
-    if given.get("learn_times", "held-out") == "held-out":
+    if learns:
         # As built before any were found, so that it takes them for what they are: learned.
         final = build_model(BipartiteGraph(split.seen), "ltocf", given)
         final.carry_(best.model)
@@ -198,18 +210,14 @@ def _trained(
 
 
 def _climb(options: Options, fitted: Callable[[Options], Fit]) -> Options:
-    """The times that short trainings find with the closed forms' recency, and the recency that they
-    like best: that or a higher one, as trained vectors also hold what is lasting about a user."""
-    first = fitted(options)
-    start = Place(_merit(first), {"recency": options["recency"]} | _times(first.model))
+    """The recency that trainings like best: the closed forms' or a higher one, as trained vectors
+    also hold what is lasting about a user."""
 
-    def higher() -> Iterator[Place]:
-        for recency in RECENCIES:
-            if recency > options["recency"]:
-                changed = start.options | {"recency": recency}
-                yield Place(_merit(fitted(options | changed)), changed)
+    def tried(recency: float) -> Place:
+        return Place(_merit(fitted(options | {"recency": recency})), {"recency": recency})
 
-    return climb(start, [higher()]).options
+    higher = (tried(recency) for recency in RECENCIES if recency > options["recency"])
+    return climb(tried(options["recency"]), [higher]).options
 
 
 def _merit(fitted: Fit) -> float:

@@ -38,7 +38,7 @@ FEWEST_PAIRS = 500  # fewer say more about themselves than about the depth
 USUAL_DEPTH, TRIAL_EPOCHS = 4.0, 3
 # As a logarithm: an end time that went further has to prove itself. Where there is little to learn
 # from, embeddings overfit within an epoch, more smoothing hides it, and the times run away.
-FAR = 0.3
+FAR = 0.4
 
 
 @dataclass(frozen=True)
