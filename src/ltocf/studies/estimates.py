@@ -1,7 +1,8 @@
 """How long a training takes on two cores, about: for the listing and for the time left.
 
-Seconds per epoch of the paper's models on Gowalla and what ranking costs at the end, measured on
-2 cores of an Intel Xeon and taken as proportional to the number of training pairs.
+Seconds per epoch of the paper's models on Gowalla and what ranking costs at the end, taken as
+proportional to the number of training pairs; measured on one or two cores of an AMD EPYC, on
+Yelp2018 and beside another training.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from ltocf.config import RunConfig
 from ltocf.studies.plan import GOWALLA_PAIRS, Plan, Setting
 
 EPOCH = {
-    "mf": 5.0, "hoprec": 4.5, "grmf": 4.5, "gcmc": 22.0, "pinsage": 34.0, "lrgccf": 37.0,
-    "neumf": 30.0, "cmn": 50.0, "multvae": 80.0, "ngcf": 125.0,
+    "mf": 4.0, "hoprec": 5.0, "grmf": 5.0, "gcmc": 8.0, "pinsage": 18.0, "lrgccf": 30.0,
+    "neumf": 25.0, "cmn": 18.0, "multvae": 68.0, "ngcf": 45.0,
 }  # fmt: skip
-RANKING = {"neumf": 120.0, "cmn": 540.0}
+RANKING = {"neumf": 120.0, "cmn": 240.0}
 PROPAGATION, NEGATIVE = 0.1, 0.06  # seconds for a step with h(A) E; for a negative of each pair
 STARTING, TESTING = 15.0, 3.0  # the graph and its singular vectors; ranking by dot product
 MOST_EPOCHS, MOST_NEGATIVES = 30, 64  # where a config leaves them to the data
