@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from torch.testing import assert_close
 
 from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.graph.kernels import recurrence
+from ltocf.graph.kernels import blocks, recurrence
 from ltocf.graph.kernels.ordering import Adjacency, locality_order
 
 
@@ -144,3 +146,25 @@ def test_a_long_compilation_says_what_it_is_doing_once(
         with recurrence._explain_waiting("compiling for this test"):
             time.sleep(0.1)
     assert caplog.messages == ["compiling for this test"]
+
+
+def test_ctrl_c_leaves_no_thread_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    users, items = np.divmod(np.arange(40 * 50), 50)
+    graph = BipartiteGraph(Interactions.build(users, items, 40, 50))
+    monkeypatch.setattr(blocks, "TEAM_BYTES", 0)  # one team, whose members wait for each other
+    monkeypatch.setattr(blocks, "SMALL", 0)
+    pull = blocks._Team.pull
+
+    def interrupted(team: blocks._Team, step: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        if step[1] == 1 and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        return pull(team, step)
+
+    monkeypatch.setattr(blocks._Team, "pull", interrupted)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            graph.chebyshev_sum(torch.randn(90, 16), [0.5, -1.0, 2.0], None)
+    finally:
+        torch.set_num_threads(before)

@@ -121,6 +121,13 @@ class _Job:
 
     def run(self, team: _Team) -> None:
         """Do a member's part of the team's blocks."""
+        try:
+            self._run(team)
+        except BaseException:  # Ctrl-C among them, since one member is the caller's own thread
+            team.barrier.abort()  # or the others would wait for this one forever
+            raise
+
+    def _run(self, team: _Team) -> None:
         real, dtype = self.E.dtype.type, self.E.dtype.name
         indptr, neighbours, order = self.adjacency
         for index, (column, width) in team.blocks:
