@@ -103,7 +103,7 @@ def test_the_number_of_negatives_falls_with_the_density(density: float, negative
     assert BPR(negatives=3).negatives_for(density) == 3
 
 
-@pytest.mark.parametrize(("pairs", "l2"), [(27, 1e-2), (135, 2e-3), (1, 2.7e-2)])
+@pytest.mark.parametrize(("pairs", "l2"), [(1, 1.2e-2), (50, 1.2e-2), (150, 4e-3)])
 def test_the_penalty_of_a_pair_falls_with_the_pairs_of_a_user(pairs: float, l2: float) -> None:
     assert BPR().l2_for(pairs) == pytest.approx(l2)
     assert BPR(l2=0).l2_for(pairs) == 0

@@ -26,12 +26,13 @@ class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     negatives: int | None = Field(default=None, ge=1)
     # Keep the one that the model scores highest, take the mean over all, or share one draw.
     sampling: Literal["hardest", "uniform", "shared"] = "hardest"
-    # On the rows of the batch in the initial embeddings; none: the less, the more pairs users have.
+    # On the rows of the batch in the initial embeddings; none: less where users have many pairs.
     l2: float | None = Field(default=None, ge=0)
 
     def l2_for(self, pairs_per_user: float) -> float:
-        """A prior counts once, however many pairs a user has: the penalty of each is a share."""
-        return 0.27 / max(pairs_per_user, 10) if self.l2 is None else self.l2
+        """A prior counts once, however many pairs a user has: the penalty of each is a share. With
+        few of them, how large it is hardly matters."""
+        return 0.6 / max(pairs_per_user, 50) if self.l2 is None else self.l2
 
     def negatives_for(self, density: float) -> int:
         """The denser the data, the likelier a hard negative is an item that its user would like."""

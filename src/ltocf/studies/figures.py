@@ -151,7 +151,7 @@ def _scatter(axes: Any, place: int, series: Series, chart: Chart) -> None:
 
 def _dots(axes: Any, place: int, series: Series, chart: Chart) -> None:
     """Values along x, one row of the picture a tick: `x` are rows, `ys` the values."""
-    fill = {"markerfacecolor": "white"} if place % 2 else {}
+    fill = {"markerfacecolor": "none"} if place % 2 else {}  # what is behind it shows
     rows = [-row for row in series.x]
     for values in series.ys[:-1]:
         axes.plot(values, rows, linestyle="none", markersize=4, **fill, **_style(place))
