@@ -19,18 +19,15 @@ import torch
 from torch import Tensor
 
 from benchmarks.measure import machine
-from ltocf.batches.ahead import Parts
-from ltocf.config import Loss, RunConfig
+from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import singular_vectors
 from ltocf.models import build_model
-from ltocf.models.batch_loss import batch_loss
 from ltocf.models.blend import BlendScorer
 from ltocf.models.embedding import DotScorer
 from ltocf.models.ltocf import LTOCF, LTOCFConfig
-from ltocf.models.pair_scores import squared_norms
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
 from ltocf.runs.fitting import cut_for, fit
@@ -48,20 +45,12 @@ class Beside(LTOCF):
         super().__init__(graph, config)
         self.fixed = fixed
 
-    def batch_loss(self, batch: Parts, loss: Loss) -> Tensor:
-        table = torch.cat([self.embeddings(), self.fixed], 1)
-        mean, counts = batch_loss(
-            table,
-            batch,
-            self.graph.n_users,
-            loss,
-            lambda near, far: self.loss_of_scores(near, far, loss),
-        )
-        return mean + self.l2(loss) / (2 * batch.rows) * squared_norms(self.weight, counts)
+    def _scored(self) -> Tensor:
+        return torch.cat([self.embeddings(), self.fixed], 1)
 
     @torch.no_grad()
     def scorer(self) -> DotScorer:
-        return dot_scorer(self.graph, torch.cat([self.embeddings(), self.fixed], 1))
+        return dot_scorer(self.graph, self._scored())
 
 
 def dot_scorer(graph: BipartiteGraph, table: Tensor) -> DotScorer:
