@@ -1,4 +1,5 @@
-"""How much should be held out, for validation to tell how much each part of a blend weighs?
+"""How much should be held out, for validation to tell how much each part of a blend weighs, and
+how long should the lists be that tell it?
 
 python -m benchmarks.judging --data gowalla --recency 0.4 --trained-recency 1.0 \\
     --times 1.58 3.0 4.25 5.3 --json
@@ -8,7 +9,8 @@ at. Of what is left, as large a share is held out as P has of all, or three quar
 On each cut the same closed forms are solved, LT-OCF is trained with times that are right for so
 many pairs, and the weights of a blend are fitted. Figures are Recall@20 + NDCG@20 of 5,000 users;
 ratio is what P thinks of the weights from three quarters to what it thinks of those from the whole
-share.
+share. On the whole share weights are also fitted by the NDCG of lists of 10, 20, 50 and 100 items
+of 2,000 users, three draws of them: by depth is the mean of what P thinks of each.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 from benchmarks.measure import machine
@@ -29,6 +32,7 @@ from ltocf.models.blend import BlendScorer
 from ltocf.models.ltocf import depth_factor
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import evaluate
+from ltocf.runs import mixing
 from ltocf.runs.automatic import sample_users
 from ltocf.runs.fitting import fit
 from ltocf.runs.mixing import Mix, fit_mix
@@ -38,6 +42,7 @@ from ltocf.runs.validation import empty_like, with_validation
 
 USERS = 5000
 PARTS = 1, 0.75, 0.5
+DEPTHS, DRAWS, FEW = (10, 20, 50, 100), 3, 2000
 CLOSED: dict[str, dict[str, Any]] = {
     "rp3beta": {"alpha": 0.6, "beta": 0.2},
     "chebycf": {},
@@ -58,6 +63,7 @@ def main() -> None:
     } | {"P": outer}
     found: dict[str, dict[str, Any]] = {}
     mixes: dict[str, Mix] = {}
+    of_draws: dict[int, list[Mix]] = {}
     for name, cut in cuts.items():
         scorers = fitted(cut, outer, arguments)
         valid = sample_users(cut.valid, 0, USERS)
@@ -67,14 +73,32 @@ def main() -> None:
         weights = dict(zip(names, mixes[name].weights, strict=True))
         found[name] = {"pairs": len(cut.train), "alone": alone, "weights": weights}
         print(name, found[name], flush=True)
+        of_draws = of_draws or by_depth(list(scorers.values()), cut)
     valid = sample_users(outer.valid, 0, USERS)
-    for name, mix in mixes.items():
+
+    def on_p(mix: Mix) -> float:
         blend = BlendScorer([list(scorers.values())[part] for part in mix.parts], mix.weights)
-        found[name]["on P"] = merit(evaluate(blend, valid, outer.train))
+        return merit(evaluate(blend, valid, outer.train))
+
+    for name, mix in mixes.items():
+        found[name]["on P"] = on_p(mix)
+    depths = {depth: fmean(map(on_p, drawn)) for depth, drawn in of_draws.items()}
     whole, fewer, *_ = found.values()
     ratio = fewer["on P"] / whole["on P"]
-    result = {"data": arguments.data, "machine": machine(), "ratio": ratio, "cuts": found}
+    result = {"data": arguments.data, "machine": machine(), "ratio": ratio}
+    result |= {"by depth": depths, "cuts": found}
     print(json.dumps(result, indent=None if arguments.json else 2))
+
+
+def by_depth(scorers: list[Scorer], cut: Split) -> dict[int, list[Mix]]:
+    usual, found = mixing.DEPTH, dict[int, list[Mix]]()
+    for depth in DEPTHS:
+        mixing.DEPTH = depth
+        found[depth] = [
+            fit_mix(scorers, sample_users(cut.valid, draw, FEW), cut.train) for draw in range(DRAWS)
+        ]
+    mixing.DEPTH = usual
+    return found
 
 
 def fitted(cut: Split, outer: Split, arguments: argparse.Namespace) -> dict[str, Scorer]:

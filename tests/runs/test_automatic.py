@@ -29,7 +29,7 @@ from ltocf.runs.automatic import choose_model
 from ltocf.runs.candidates import Trial, try_candidate
 from ltocf.runs.fitting import Fit
 from ltocf.runs.mixing import fit_mix
-from ltocf.runs.records import EpochRecord, merit
+from ltocf.runs.records import EpochRecord
 from ltocf.runs.validation import with_validation
 from ltocf.runs.yardsticks import verdict
 
@@ -207,16 +207,42 @@ class _Fixed(Scorer):
     similar_items = similar_users = __call__
 
 
-def test_a_mix_takes_the_parts_that_know_different_things() -> None:
-    generator = torch.Generator().manual_seed(0)
-    truth = torch.randn(200, 300, generator=generator)
-    noise = [torch.randn(200, 300, generator=generator) for _ in range(3)]
-    scorers = [_Fixed(truth + noise[0]), _Fixed(truth + noise[1]), _Fixed(noise[2])]
+def _randoms(n: int, seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(200, 300, generator=generator) for _ in range(n)]
+
+
+def _best_of(truth: Tensor) -> Interactions:
     users, items = np.repeat(np.arange(200), 10), truth.topk(10).indices.numpy().ravel()
-    wanted = Interactions.build(users, items, 200, 300)
+    return Interactions.build(users, items, 200, 300)
+
+
+def test_a_mix_takes_the_parts_that_know_different_things() -> None:
+    truth, *noise = _randoms(4)
+    scorers = [_Fixed(truth + noise[0]), _Fixed(truth + noise[1]), _Fixed(noise[2])]
+    wanted = _best_of(truth)
     mix = fit_mix(scorers, wanted, _nothing(wanted))
     assert sorted(mix.parts) == [0, 1]  # the third knows nothing
     assert 0.4 < mix.weights[1] < 2.0
+
+
+def test_a_part_of_a_mix_makes_way_for_a_better_one() -> None:
+    a, b, c, noise = _randoms(4)
+    scorers = [_Fixed(1.5 * a), _Fixed(b + c + 0.8 * noise), _Fixed(b), _Fixed(c)]
+    wanted = _best_of(1.5 * a + b + c)
+    assert fit_mix(scorers, wanted, _nothing(wanted), most=2).parts == [0, 1]
+    mix = fit_mix(scorers, wanted, _nothing(wanted))
+    assert sorted(mix.parts) == [0, 2, 3]  # which are the truth
+    assert mix.weights == pytest.approx([1, 2 / 3, 2 / 3], rel=0.2)
+
+
+def test_scores_that_stand_out_far_get_a_small_weight() -> None:
+    truth, noise, other, hint = _randoms(4)
+    told = (truth > 2.8) & (hint > 1)  # a few of the best, and of nothing else anything
+    loud = _Fixed(1e-2 * other + told)
+    wanted = _best_of(truth)
+    mix = fit_mix([_Fixed(truth + noise), loud], wanted, _nothing(wanted))
+    assert mix.parts == [0, 1] and mix.weights[1] < 0.1
 
 
 @pytest.mark.parametrize("n_items", [90, 400])  # a pool that is everything, and one that is not
@@ -232,7 +258,8 @@ def test_a_pool_of_the_best_items_ranks_as_all_items_do(n_items: int) -> None:
     pool = mixing._pooled(scorers, wanted, seen)
     mixed = pool.scores[0] + 0.7 * pool.scores[1] + 0.4 * pool.scores[2]
     blend = BlendScorer(scorers, [1.0, 0.7, 0.4])
-    assert pool.merit(mixed) == pytest.approx(merit(evaluate(blend, wanted, seen)), rel=1e-6)
+    ndcg = evaluate(blend, wanted, seen, ks=(mixing.DEPTH,))[f"ndcg@{mixing.DEPTH}"]
+    assert pool.ndcg(mixed) == pytest.approx(ndcg, rel=1e-6)
 
 
 def _nothing(pairs: Interactions) -> Interactions:

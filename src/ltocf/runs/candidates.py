@@ -45,7 +45,7 @@ SEARCHED: dict[str, dict[str, tuple[Any, ...]]] = {
     "bspm": {"end_time": (1.0, 1.5, 2.0, 2.5, 3.0), "ideal_weight": (0.0, 0.1, 0.2, 0.4)},
 }
 START = {"ease": {"l2": 500.0}}  # where there may be no time to search, and the default is low
-FEW = 1000  # users of validation, who tell one setting from another
+FEW = 2500  # users of validation, who tell one setting from another
 EPOCHS_FOR_RECENCY, RECENCIES_TRAINED = 6, 3  # of a training that tells one from another
 
 

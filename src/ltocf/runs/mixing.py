@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -14,19 +13,19 @@ from ltocf.data.interactions import Interactions, Rows
 from ltocf.models.blend import standardise
 from ltocf.models.scorer import Scorer
 from ltocf.ranking.metrics import list_metrics
-from ltocf.runs.records import merit
 
-K = 20
+DEPTH = 50  # of the lists whose NDCG tells weights apart: shorter ones hear of fewer pairs
 POOL = 100  # best items of each scorer for a user: what a blend ranks first is among them
-FIRST_WEIGHTS = (0.15, 0.3, 0.5, 0.75, 1.0, 1.5)
-FINER, ROUNDS = (0.8, 1.25), 3
+# A scorer whose few best items stand out far, such as sparse EASE, wants a small one.
+FIRST_WEIGHTS = tuple(0.03 * 2**step for step in range(7))
+FINER = (1.5, 1.2)
 WORTH = 1.002  # a further part must gain this factor: each costs time wherever the blend is used
 LAST = -1e6  # the score of what must not be ranked
 TILE = 256  # users whose scores of all items are in memory at a time
 
 
 class Mix(NamedTuple):
-    parts: list[int]  # which of the scorers, the weightiest first
+    parts: list[int]  # which of the scorers, the best one first
     weights: list[float]
 
 
@@ -37,39 +36,65 @@ class _Pool(NamedTuple):
     wanted: Tensor  # whether the item is held out. (users, pool)
     n_wanted: Tensor  # of all items. (users,)
 
-    def merit(self, scores: Tensor) -> float:
-        top = scores.topk(min(K, scores.shape[1]), dim=1).indices
-        lists = list_metrics(self.wanted.gather(1, top).numpy(), self.n_wanted.numpy(), (K,))
-        return merit({name: float(values.mean()) for name, values in lists.items()})
+    def ndcg(self, scores: Tensor) -> float:
+        top = scores.topk(min(DEPTH, scores.shape[1]), dim=1).indices
+        lists = list_metrics(self.wanted.gather(1, top).numpy(), self.n_wanted.numpy(), (DEPTH,))
+        return float(lists[f"ndcg@{DEPTH}"].mean())
+
+    def total(self, weights: dict[int, float]) -> Tensor:
+        return sum(
+            (weight * self.scores[part] for part, weight in weights.items()), torch.tensor(0.0)
+        )
+
+
+class _Tried(NamedTuple):
+    ndcg: float
+    weights: dict[int, float]  # by the scorer
 
 
 def fit_mix(
     scorers: Sequence[Scorer], held_out: Interactions, seen: Interactions, most: int = 3
 ) -> Mix:
     """Up to `most` of the scorers and their weights by which `held_out` is ranked best: from the
-    best one on, the part and the weight that gain most, then each weight a little up and down."""
+    best one on, the part that gains most. Whenever one has joined, each of those before it but the
+    first makes way if another gains more beside the rest."""
     pool = _pooled(scorers, held_out, seen)
-    alone = [pool.merit(scores) for scores in pool.scores]
-    parts, weights = [int(np.argmax(alone))], [1.0]
-    total, best = pool.scores[parts[0]].clone(), max(alone)
-    while len(parts) < min(most, len(scorers)):
-        tried = [
-            (pool.merit(total + weight * pool.scores[part]), part, weight)
-            for part in range(len(scorers))
-            if part not in parts
-            for weight in FIRST_WEIGHTS
-        ]
-        gained, part, weight = max(tried)
-        if gained < best * WORTH:
+    alone = [pool.ndcg(scores) for scores in pool.scores]
+    mix = _Tried(max(alone), {int(np.argmax(alone)): 1.0})
+    while len(mix.weights) < min(most, len(scorers)):
+        larger = _joined(pool, mix.weights)
+        if larger.ndcg < mix.ndcg * WORTH:
             break
-        best, total = gained, total + weight * pool.scores[part]
-        parts, weights = [*parts, part], [*weights, weight]
-    for index, factor in product(list(range(1, len(parts))) * ROUNDS, FINER):
-        changed = weights[index] * factor
-        moved = total + (changed - weights[index]) * pool.scores[parts[index]]
-        if (gained := pool.merit(moved)) > best:
-            best, total, weights[index] = gained, moved, changed
-    return Mix(parts, [round(weight, 4) for weight in weights])
+        mix = larger
+        for part in list(mix.weights)[1:-1]:
+            rest = {other: weight for other, weight in mix.weights.items() if other != part}
+            mix = max(mix, _joined(pool, rest), key=lambda tried: tried.ndcg)
+    return Mix(list(mix.weights), [round(weight, 4) for weight in mix.weights.values()])
+
+
+def _joined(pool: _Pool, weights: dict[int, float]) -> _Tried:
+    """With one part more: the one that gains most with any of FIRST_WEIGHTS, and then each weight
+    but the first moved up or down as long as that gains."""
+    total = pool.total(weights)
+    best = max(
+        (
+            _Tried(pool.ndcg(total + weight * pool.scores[part]), weights | {part: weight})
+            for part in range(len(pool.scores))
+            if part not in weights
+            for weight in FIRST_WEIGHTS
+        ),
+        key=lambda tried: tried.ndcg,
+    )
+    for factor in FINER:
+        before = None
+        while best is not before:
+            before = best
+            for part in list(best.weights)[1:]:
+                for moved in (best.weights[part] * factor, best.weights[part] / factor):
+                    weights = best.weights | {part: moved}
+                    tried = _Tried(pool.ndcg(pool.total(weights)), weights)
+                    best = max(best, tried, key=lambda tried: tried.ndcg)
+    return best
 
 
 def _pooled(scorers: Sequence[Scorer], held_out: Interactions, seen: Interactions) -> _Pool:
