@@ -35,7 +35,7 @@ from ltocf.ranking.metrics import evaluate
 from ltocf.runs import mixing
 from ltocf.runs.automatic import sample_users
 from ltocf.runs.fitting import fit
-from ltocf.runs.mixing import Mix, fit_mix
+from ltocf.runs.mixing import Mix, fit_mix, pooled
 from ltocf.runs.records import merit
 from ltocf.runs.settings import make_config
 from ltocf.runs.validation import empty_like, with_validation
@@ -68,16 +68,16 @@ def main() -> None:
         scorers = fitted(cut, outer, arguments)
         valid = sample_users(cut.valid, 0, USERS)
         alone = {model: merit(evaluate(s, valid, cut.train)) for model, s in scorers.items()}
-        mixes[name] = fit_mix(list(scorers.values()), valid, cut.train)
-        names = [list(scorers)[part] for part in mixes[name].parts]
-        weights = dict(zip(names, mixes[name].weights, strict=True))
+        mixes[name] = fit_mix(pooled(list(scorers.values()), valid, cut.train))
+        weights = {list(scorers)[part]: weight for part, weight in mixes[name].items()}
         found[name] = {"pairs": len(cut.train), "alone": alone, "weights": weights}
         print(name, found[name], flush=True)
         of_draws = of_draws or by_depth(list(scorers.values()), cut)
     valid = sample_users(outer.valid, 0, USERS)
 
     def on_p(mix: Mix) -> float:
-        blend = BlendScorer([list(scorers.values())[part] for part in mix.parts], mix.weights)
+        parts = [list(scorers.values())[part] for part in mix]
+        blend = BlendScorer(parts, list(mix.values()))
         return merit(evaluate(blend, valid, outer.train))
 
     for name, mix in mixes.items():
@@ -95,7 +95,8 @@ def by_depth(scorers: list[Scorer], cut: Split) -> dict[int, list[Mix]]:
     for depth in DEPTHS:
         mixing.DEPTH = depth
         found[depth] = [
-            fit_mix(scorers, sample_users(cut.valid, draw, FEW), cut.train) for draw in range(DRAWS)
+            fit_mix(pooled(scorers, sample_users(cut.valid, draw, FEW), cut.train))
+            for draw in range(DRAWS)
         ]
     mixing.DEPTH = usual
     return found

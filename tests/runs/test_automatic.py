@@ -28,7 +28,7 @@ from ltocf.runs import automatic, candidates, costs, mixing
 from ltocf.runs.automatic import choose_model
 from ltocf.runs.candidates import Trial, try_candidate
 from ltocf.runs.fitting import Fit
-from ltocf.runs.mixing import fit_mix
+from ltocf.runs.mixing import Mix, fit_mix, pooled
 from ltocf.runs.records import EpochRecord
 from ltocf.runs.validation import with_validation
 from ltocf.runs.yardsticks import verdict
@@ -217,23 +217,26 @@ def _best_of(truth: Tensor) -> Interactions:
     return Interactions.build(users, items, 200, 300)
 
 
+def _mixed(scorers: list[_Fixed], wanted: Interactions, most: int = 3) -> Mix:
+    return fit_mix(pooled(scorers, wanted, _nothing(wanted)), most)
+
+
 def test_a_mix_takes_the_parts_that_know_different_things() -> None:
     truth, *noise = _randoms(4)
     scorers = [_Fixed(truth + noise[0]), _Fixed(truth + noise[1]), _Fixed(noise[2])]
     wanted = _best_of(truth)
-    mix = fit_mix(scorers, wanted, _nothing(wanted))
-    assert sorted(mix.parts) == [0, 1]  # the third knows nothing
-    assert 0.4 < mix.weights[1] < 2.0
+    first, second = _mixed(scorers, wanted).items()
+    assert {first[0], second[0]} == {0, 1}  # the third knows nothing
+    assert first[1] == 1 and 0.4 < second[1] < 2.0
 
 
 def test_a_part_of_a_mix_makes_way_for_a_better_one() -> None:
     a, b, c, noise = _randoms(4)
     scorers = [_Fixed(1.5 * a), _Fixed(b + c + 0.8 * noise), _Fixed(b), _Fixed(c)]
     wanted = _best_of(1.5 * a + b + c)
-    assert fit_mix(scorers, wanted, _nothing(wanted), most=2).parts == [0, 1]
-    mix = fit_mix(scorers, wanted, _nothing(wanted))
-    assert sorted(mix.parts) == [0, 2, 3]  # which are the truth
-    assert mix.weights == pytest.approx([1, 2 / 3, 2 / 3], rel=0.2)
+    assert list(_mixed(scorers, wanted, most=2)) == [0, 1]
+    truth = {0: 1, 2: 2 / 3, 3: 2 / 3}
+    assert _mixed(scorers, wanted) == pytest.approx(truth, rel=0.2)
 
 
 def test_scores_that_stand_out_far_get_a_small_weight() -> None:
@@ -241,8 +244,7 @@ def test_scores_that_stand_out_far_get_a_small_weight() -> None:
     told = (truth > 2.8) & (hint > 1)  # a few of the best, and of nothing else anything
     loud = _Fixed(1e-2 * other + told)
     wanted = _best_of(truth)
-    mix = fit_mix([_Fixed(truth + noise), loud], wanted, _nothing(wanted))
-    assert mix.parts == [0, 1] and mix.weights[1] < 0.1
+    assert _mixed([_Fixed(truth + noise), loud], wanted)[1] < 0.1
 
 
 @pytest.mark.parametrize("n_items", [90, 400])  # a pool that is everything, and one that is not
@@ -255,11 +257,13 @@ def test_a_pool_of_the_best_items_ranks_as_all_items_do(n_items: int) -> None:
         for low in (0.1, 0.5)
         for users, items in [np.nonzero(((pairs > low) & (pairs < low + 0.1)).numpy())]
     )
-    pool = mixing._pooled(scorers, wanted, seen)
-    mixed = pool.scores[0] + 0.7 * pool.scores[1] + 0.4 * pool.scores[2]
-    blend = BlendScorer(scorers, [1.0, 0.7, 0.4])
-    ndcg = evaluate(blend, wanted, seen, ks=(mixing.DEPTH,))[f"ndcg@{mixing.DEPTH}"]
-    assert pool.ndcg(mixed) == pytest.approx(ndcg, rel=1e-6)
+    some = wanted.select(wanted.users % 3 == 0)
+    pool = pooled(scorers, wanted, seen).of(some)
+    mixed, blend = pool.total({0: 1.0, 1: 0.7, 2: 0.4}), BlendScorer(scorers, [1.0, 0.7, 0.4])
+    for k in (20, mixing.DEPTH):
+        of_all_items = evaluate(blend, some, seen, ks=(k,))
+        of_pool = pool.metrics(mixed, k)
+        assert of_pool == pytest.approx({name: of_all_items[name] for name in of_pool}, rel=1e-6)
 
 
 def _nothing(pairs: Interactions) -> Interactions:

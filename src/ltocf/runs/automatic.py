@@ -12,12 +12,10 @@ from ltocf.config import RunConfig
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
 from ltocf.errors import DataError
-from ltocf.models.blend import BlendScorer
 from ltocf.progress import Progress, silent
-from ltocf.ranking.metrics import evaluate
 from ltocf.runs.candidates import CANDIDATES, Trial, check_given, try_candidate
 from ltocf.runs.costs import estimated_seconds, fits
-from ltocf.runs.mixing import fit_mix
+from ltocf.runs.mixing import fit_mix, pooled
 from ltocf.runs.records import merit
 from ltocf.runs.validation import with_validation
 
@@ -72,7 +70,7 @@ def choose_model(
     Validation pairs are cut as the test pairs were. A candidate whose trial and final fit would not
     end within the budget, by a measurement on a part of the users, is passed over; the cheapest is
     always tried. Half of the validation users fit the weights of a blend of up to three, and the
-    other half judge it.
+    other half judge whether it is better; if so, all of them fit its weights.
     """
     started = time.perf_counter()
     check_given(config)
@@ -135,30 +133,30 @@ def _passed_over(
 
 def _decide(config: RunConfig, split: Split, trials: list[Trial], rows: list[Row]) -> Choice:
     best = max(trials, key=lambda trial: trial.merit)
-    first, second = halves(sample_users(split.valid, config.seed, MOST_TO_MIX), config.seed)
+    held_out = sample_users(split.valid, config.seed, MOST_TO_MIX)
+    first, second = halves(held_out, config.seed)
     if len(trials) > 1 and len(first) and len(second):
         started = time.perf_counter()
-        mix = fit_mix([trial.scorer for trial in trials], first, split.train)
-        parts = [trials[part] for part in mix.parts]
-        blend = BlendScorer([part.scorer for part in parts], mix.weights)
-        judged = evaluate(blend, second, split.train)
-        gain = merit(judged) / max(merit(evaluate(best.scorer, second, split.train)), 1e-9) - 1
-        label = " + ".join(
-            f"{weight:.3g} {part.label}" for part, weight in zip(parts, mix.weights, strict=True)
-        )
-        seconds = time.perf_counter() - started
-        if len(parts) > 1 and gain > 0:
-            note = f"chosen: {gain:.1%} above {best.name} on users that did not fit the weights"
+        pool = pooled([trial.scorer for trial in trials], held_out, split.train)
+        mix, judges = fit_mix(pool.of(first)), pool.of(second)
+        judged = judges.metrics(judges.total(mix))
+        alone = judges.metrics(judges.scores[trials.index(best)])
+        gain = merit(judged) / max(merit(alone), 1e-9) - 1
+        if len(mix) > 1:
+            mix = fit_mix(pool) if gain > 0 else mix  # all of them weigh better than half of them
+            parts = [trials[part] for part in mix]
+            weighed = list(zip(parts, mix.values(), strict=True))
+            label = " + ".join(f"{weight:.3g} {part.label}" for part, weight in weighed)
+            above = f"chosen: {gain:.1%} above" if gain > 0 else "no better than"
+            note = f"{above} {best.name} when half of the users weigh and the others judge"
+            seconds = time.perf_counter() - started
             rows.append(Row(label, seconds, judged["recall@20"], judged["ndcg@20"], note))
-            options = [
-                {"model": part.name, "weight": weight, "options": part.options}
-                for part, weight in zip(parts, mix.weights, strict=True)
-            ]
-            model = {"name": "blend", "parts": options}
-            return Choice(_final(config, model, parts), rows)
-        if len(parts) > 1:
-            note = f"no better than {best.name} on users that did not fit the weights"
-            rows.append(Row(label, seconds, judged["recall@20"], judged["ndcg@20"], note))
+            if gain > 0:
+                options = [
+                    {"model": part.name, "weight": weight, "options": part.options}
+                    for part, weight in weighed
+                ]
+                return Choice(_final(config, {"name": "blend", "parts": options}, parts), rows)
     rows = [
         Row(**(asdict(row) | {"note": "chosen: the best on validation"}))
         if row.tried == best.label

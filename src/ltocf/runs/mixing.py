@@ -12,7 +12,7 @@ from torch import Tensor
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.models.blend import standardise
 from ltocf.models.scorer import Scorer
-from ltocf.ranking.metrics import list_metrics
+from ltocf.ranking.metrics import Metrics, list_metrics
 
 DEPTH = 50  # of the lists whose NDCG tells weights apart: shorter ones hear of fewer pairs
 POOL = 100  # best items of each scorer for a user: what a blend ranks first is among them
@@ -24,44 +24,47 @@ LAST = -1e6  # the score of what must not be ranked
 TILE = 256  # users whose scores of all items are in memory at a time
 
 
-class Mix(NamedTuple):
-    parts: list[int]  # which of the scorers, the best one first
-    weights: list[float]
+Mix = dict[int, float]  # the weights of some of the scorers, the best one first
 
 
-class _Pool(NamedTuple):
+class Pool(NamedTuple):
     """What some users are to be ranked by: the items that any scorer has among its best."""
 
+    users: Rows
     scores: list[Tensor]  # of each scorer, standardised over all items. (users, pool)
     wanted: Tensor  # whether the item is held out. (users, pool)
     n_wanted: Tensor  # of all items. (users,)
 
-    def ndcg(self, scores: Tensor) -> float:
-        top = scores.topk(min(DEPTH, scores.shape[1]), dim=1).indices
-        lists = list_metrics(self.wanted.gather(1, top).numpy(), self.n_wanted.numpy(), (DEPTH,))
-        return float(lists[f"ndcg@{DEPTH}"].mean())
+    def of(self, pairs: Interactions) -> Pool:
+        """Of the users alone who have any of the pairs."""
+        rows = torch.from_numpy(pairs.user_degrees[self.users] > 0)
+        scores = [scores[rows] for scores in self.scores]
+        return Pool(self.users[rows.numpy()], scores, self.wanted[rows], self.n_wanted[rows])
 
-    def total(self, weights: dict[int, float]) -> Tensor:
-        return sum(
-            (weight * self.scores[part] for part, weight in weights.items()), torch.tensor(0.0)
-        )
+    def metrics(self, scores: Tensor, k: int = 20) -> Metrics:
+        top = scores.topk(min(k, scores.shape[1]), dim=1).indices
+        lists = list_metrics(self.wanted.gather(1, top).numpy(), self.n_wanted.numpy(), (k,))
+        return {name: float(values.mean()) for name, values in lists.items()}
+
+    def ndcg(self, scores: Tensor) -> float:
+        return self.metrics(scores, DEPTH)[f"ndcg@{DEPTH}"]
+
+    def total(self, weights: Mix) -> Tensor:
+        return torch.stack([weight * self.scores[part] for part, weight in weights.items()]).sum(0)
 
 
 class _Tried(NamedTuple):
     ndcg: float
-    weights: dict[int, float]  # by the scorer
+    weights: Mix
 
 
-def fit_mix(
-    scorers: Sequence[Scorer], held_out: Interactions, seen: Interactions, most: int = 3
-) -> Mix:
-    """Up to `most` of the scorers and their weights by which `held_out` is ranked best: from the
-    best one on, the part that gains most. Whenever one has joined, each of those before it but the
-    first makes way if another gains more beside the rest."""
-    pool = _pooled(scorers, held_out, seen)
+def fit_mix(pool: Pool, most: int = 3) -> Mix:
+    """Up to `most` of the scorers and their weights by which held-out pairs are ranked best: from
+    the best one on, the part that gains most. Whenever one has joined, each of those before it but
+    the first makes way if another gains more beside the rest."""
     alone = [pool.ndcg(scores) for scores in pool.scores]
     mix = _Tried(max(alone), {int(np.argmax(alone)): 1.0})
-    while len(mix.weights) < min(most, len(scorers)):
+    while len(mix.weights) < min(most, len(pool.scores)):
         larger = _joined(pool, mix.weights)
         if larger.ndcg < mix.ndcg * WORTH:
             break
@@ -69,10 +72,10 @@ def fit_mix(
         for part in list(mix.weights)[1:-1]:
             rest = {other: weight for other, weight in mix.weights.items() if other != part}
             mix = max(mix, _joined(pool, rest), key=lambda tried: tried.ndcg)
-    return Mix(list(mix.weights), [round(weight, 4) for weight in mix.weights.values()])
+    return {part: round(weight, 4) for part, weight in mix.weights.items()}
 
 
-def _joined(pool: _Pool, weights: dict[int, float]) -> _Tried:
+def _joined(pool: Pool, weights: Mix) -> _Tried:
     """With one part more: the one that gains most with any of FIRST_WEIGHTS, and then each weight
     but the first moved up or down as long as that gains."""
     total = pool.total(weights)
@@ -97,20 +100,20 @@ def _joined(pool: _Pool, weights: dict[int, float]) -> _Tried:
     return best
 
 
-def _pooled(scorers: Sequence[Scorer], held_out: Interactions, seen: Interactions) -> _Pool:
+def pooled(scorers: Sequence[Scorer], held_out: Interactions, seen: Interactions) -> Pool:
     users = np.flatnonzero(held_out.user_degrees).astype(np.int32)
     tiles = [
         _tile(scorers, users[start : start + TILE], held_out, seen)
         for start in range(0, len(users), TILE)
     ]
     scores = [torch.cat([tile.scores[part] for tile in tiles]) for part in range(len(scorers))]
-    wanted, n_wanted = (torch.cat(column) for column in list(zip(*tiles, strict=True))[1:])
-    return _Pool(scores, wanted, n_wanted)
+    wanted, n_wanted = (torch.cat(column) for column in list(zip(*tiles, strict=True))[2:])
+    return Pool(users, scores, wanted, n_wanted)
 
 
 def _tile(
     scorers: Sequence[Scorer], users: Rows, held_out: Interactions, seen: Interactions
-) -> _Pool:
+) -> Pool:
     owned, wanted = (torch.zeros(len(users), held_out.n_items, dtype=torch.bool) for _ in range(2))
     for row, user in enumerate(users):
         owned[row, torch.from_numpy(seen.items_of(user)).long()] = True
@@ -123,4 +126,4 @@ def _tile(
     again = torch.zeros_like(pool, dtype=torch.bool)
     again[:, 1:] = pool[:, 1:] == pool[:, :-1]
     scores = [table.gather(1, pool).masked_fill_(again, LAST) for table in tables]
-    return _Pool(scores, wanted.gather(1, pool) & ~again, wanted.sum(1))
+    return Pool(users, scores, wanted.gather(1, pool) & ~again, wanted.sum(1))
