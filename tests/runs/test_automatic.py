@@ -266,6 +266,34 @@ def test_a_pool_of_the_best_items_ranks_as_all_items_do(n_items: int) -> None:
         assert of_pool == pytest.approx({name: of_all_items[name] for name in of_pool}, rel=1e-6)
 
 
+def test_all_users_weigh_a_blend_that_half_of_them_found_better(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weighing: list[int] = []
+
+    def weighed(pool: mixing.Pool) -> Mix:
+        weighing.append(len(pool.users))
+        return {0: 1.0, 1: 0.5 if len(weighing) == 1 else 0.25}
+
+    def decided(alone: float) -> list[float]:
+        """The weights of what is chosen, where the best part alone and any mix are so good."""
+        weighing.clear()
+        merits = iter([{"recall@20": 0.3, "ndcg@20": 0.3}, {"recall@20": alone, "ndcg@20": 0.3}])
+        monkeypatch.setattr(mixing.Pool, "metrics", lambda self, scores: next(merits))
+        parts = choose_model(AUTO, hamlet.split, 600).config.model_options.get("parts", [])
+        return [part["weight"] for part in parts]
+
+    monkeypatch.setattr(automatic, "CANDIDATES", ("rp3beta", "gfcf"))
+    monkeypatch.setattr(automatic, "fit_mix", weighed)
+    n_users = int(
+        (with_validation(hamlet.split, AUTO.train, 0, fewest=1).valid.user_degrees > 0).sum()
+    )
+    assert decided(alone=0.2) == [1.0, 0.25]
+    assert weighing == [n_users // 2, n_users]
+    assert decided(alone=0.4) == []
+    assert weighing == [n_users // 2]
+
+
 def _nothing(pairs: Interactions) -> Interactions:
     return pairs.select(np.zeros(len(pairs), dtype=bool))
 
