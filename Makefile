@@ -8,7 +8,7 @@ PARALLEL := -n auto --dist worksteal
 export MPLBACKEND := Agg
 export LTOCF_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test quick faults kills audit portable coverage reproduce oldest docs release check format clean
+.PHONY: demo test quick faults kills states audit portable coverage reproduce oldest docs release check format clean
 demo: .venv/installed
 	$(BIN)/ltocf demo
 
@@ -24,9 +24,13 @@ quick: check
 faults: .venv/installed-dev
 	$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --seconds $(or $(SECONDS),1800) $(WRITE)
 
-# A service under load, killed twenty times: what it acknowledged is there.
+# A service under load, killed twenty times, with readers and without: what it acknowledged is there.
 kills: .venv/installed-dev
 	LTOCF_KILLS=20 $(BIN)/python $(PYTEST) -s tests/service/test_kills.py
+
+# Three thousand steps of a service's life against a dict, on SQLite and PostgreSQL: half an hour.
+states: .venv/installed-dev
+	LTOCF_STEPS=3000 $(BIN)/python $(PYTEST) -s tests/service/test_states.py
 
 # Whether the installed versions suit each other; and, with a network, whether any has a known hole.
 audit: .venv/installed-dev

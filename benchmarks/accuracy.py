@@ -126,11 +126,15 @@ def table(finished: dict[Entry, list[Outcome]]) -> list[str]:
     return lines
 
 
-def write_report(finished: dict[Entry, list[Outcome]], runs: Path, report: Path) -> None:
-    """The table, with the curves and the history of each row's first run beside it."""
+def write_report(
+    finished: dict[Entry, list[Outcome]], runs: Path, report: Path, histories: Path
+) -> None:
+    """The table with the curves of each row's first run beside it, and its history apart."""
+    histories.mkdir(parents=True, exist_ok=True)
     for entry, found in finished.items():
-        for file, suffix in (("curves.png", "png"), ("history.jsonl", "jsonl")):
-            shutil.copyfile(runs / found[0].run / file, report.parent / f"{entry.name}.{suffix}")
+        first = runs / found[0].run
+        shutil.copyfile(first / "curves.png", report.parent / f"{entry.name}.png")
+        shutil.copyfile(first / "history.jsonl", histories / f"{entry.name}.jsonl")
     head = [
         "# Accuracy",
         "",
@@ -158,7 +162,7 @@ def main() -> None:
             if (path / "metrics.json").exists():
                 finished.setdefault(entry, []).append(outcome(Run.open(path)))
     if arguments.report:
-        write_report(finished, arguments.runs, arguments.report)
+        write_report(finished, arguments.runs, arguments.report, Path("research/histories"))
     if arguments.json:
         rows = {entry.name: [asdict(one) for one in found] for entry, found in finished.items()}
         print(json.dumps({"benchmark": "accuracy", "machine": machine(), "rows": rows}))

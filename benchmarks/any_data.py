@@ -1,7 +1,7 @@
 """What no settings at all reach: the defaults and `auto`, beside popularity and a closed form.
 
-python -m benchmarks.any_data --data gowalla yelp2018 ../shared/data/ml-1m town --budget 1800 --json
-python -m benchmarks.any_data --data ../shared/data/ml-1m --starts 1 2 4 6 --json
+python -m benchmarks.any_data --data gowalla yelp2018 $LTOCF_DATA/ml-1m town --budget 1800 --json
+python -m benchmarks.any_data --data $LTOCF_DATA/ml-1m --starts 1 2 4 6 --json
 
 Validation chooses everything; the test set is looked at once for each row. With --starts, LT-OCF
 begins with each of these end times instead, with fixed times and with times that learn on held-out
@@ -22,8 +22,8 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
-from ltocf.runs.fitting import cut_for, fit
 from ltocf.runs.settings import make_config
+from ltocf.training.fitting import fit
 
 CLOSED = ("popularity", "gfcf")
 
@@ -60,7 +60,7 @@ def from_starts(dataset: Dataset, starts: list[float], seed: int) -> dict[str, A
         for start in starts:
             settings: dict[str, object] = {"end_time": start, "learn_times": times, "refit": False}
             config: RunConfig = make_config({}, settings | {"seed": seed})
-            fitted = fit(cut_for(config, dataset), config)
+            fitted = fit(dataset, config)
             split = fitted.dataset.split
             metrics = evaluate(fitted.model.scorer(), split.valid, split.train)
             label = f"{'learned' if times else 'fixed'} from {start:g}"

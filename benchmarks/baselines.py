@@ -21,7 +21,7 @@ from ltocf.files import replacing
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
-from ltocf.studies import table as paper
+from ltocf.studies.claims import table as paper
 
 # The paper's rows but its own. MF comes first: others start from its vectors.
 PUBLISHED = {

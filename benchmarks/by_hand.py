@@ -8,7 +8,7 @@ Pairs on disk: `ltocf prepare` with its store of pairs, against the same job in 
 engine: read CSV, leave out low ratings, merge repeats, thin to a 5-core, number, split, write.
 Each run is a process of its own, so that its peak memory is its own.
 
-    python -m benchmarks.by_hand --data ../shared/data/gowalla --json
+    python -m benchmarks.by_hand --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations

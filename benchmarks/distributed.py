@@ -103,15 +103,15 @@ def run(count: int, words: list[str]) -> dict[str, Any]:
 
 
 def work(arguments: argparse.Namespace) -> None:
+    from benchmarks.city import make_city
     from ltocf.config import BPR, TrainConfig
-    from ltocf.data.sources.city import make_city
     from ltocf.distributed import count, is_first, processes, wait
     from ltocf.graph.bipartite import BipartiteGraph
     from ltocf.models import build_model
     from ltocf.ranking.top_k import top_k
-    from ltocf.runs.columns import split_over_processes
-    from ltocf.runs.training import Trainer
     from ltocf.threads import use_threads
+    from ltocf.training.columns import split_over_processes
+    from ltocf.training.trainer import Trainer
 
     use_threads(1)
     cores = sorted(os.sched_getaffinity(0))

@@ -1,6 +1,6 @@
 """All-ranking evaluation of every user against the bare matrix product of the same embeddings.
 
-python -m benchmarks.evaluation --data ../shared/data/gowalla --json
+python -m benchmarks.evaluation --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations

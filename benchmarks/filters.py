@@ -1,6 +1,6 @@
 """Accuracy, seconds and memory of every closed form, beside the figures published for it.
 
-python -m benchmarks.filters --data ../shared/data/gowalla --json
+python -m benchmarks.filters --data $LTOCF_DATA/gowalla --json
 python -m benchmarks.filters --data yelp2018 --models gfcf bspm
 
 Each is fitted on all of train with the settings of configs/DATA-MODEL.toml (defaults where there

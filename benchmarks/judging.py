@@ -24,21 +24,21 @@ from typing import Any
 from benchmarks.measure import machine
 from ltocf.config import TrainConfig
 from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import Rows
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.models.blend import BlendScorer
 from ltocf.models.ltocf import depth_factor
-from ltocf.models.scorer import Scorer
-from ltocf.ranking.metrics import evaluate
-from ltocf.runs import mixing
-from ltocf.runs.automatic import sample_users
-from ltocf.runs.fitting import fit
-from ltocf.runs.mixing import Mix, fit_mix, pooled
-from ltocf.runs.records import merit
+from ltocf.ranking.metrics import evaluate, testable_users
 from ltocf.runs.settings import make_config
-from ltocf.runs.validation import empty_like, with_validation
+from ltocf.scorers.blend import BlendScorer
+from ltocf.scorers.scorer import Scorer
+from ltocf.search import mixing
+from ltocf.search.mixing import Mix, fit_mix, opinion_of, pooled
+from ltocf.training.fitting import fit
+from ltocf.training.records import merit
+from ltocf.training.validation import with_validation
 
 USERS = 5000
 PARTS = 1, 0.75, 0.5
@@ -55,7 +55,7 @@ CLOSED: dict[str, dict[str, Any]] = {
 def main() -> None:
     arguments = parse()
     outer = with_validation(load_dataset(arguments.data).split, TrainConfig(), 0)
-    inside = replace(outer, test=outer.valid, valid=empty_like(outer.valid))
+    inside = replace(outer, test=outer.valid, valid=outer.valid.empty())
     share = len(outer.valid) / len(outer.seen)
     cuts = {
         f"{part:g} of its share": with_validation(inside, TrainConfig(validation=part * share), 0)
@@ -66,19 +66,22 @@ def main() -> None:
     of_draws: dict[int, list[Mix]] = {}
     for name, cut in cuts.items():
         scorers = fitted(cut, outer, arguments)
-        valid = sample_users(cut.valid, 0, USERS)
-        alone = {model: merit(evaluate(s, valid, cut.train)) for model, s in scorers.items()}
-        mixes[name] = fit_mix(pooled(list(scorers.values()), valid, cut.train))
+        users = testable_users(cut.valid, USERS)
+        alone = {
+            model: merit(evaluate(scorer, cut.valid, cut.train, users=users))
+            for model, scorer in scorers.items()
+        }
+        mixes[name] = mixed(list(scorers.values()), cut, users)
         weights = {list(scorers)[part]: weight for part, weight in mixes[name].items()}
         found[name] = {"pairs": len(cut.train), "alone": alone, "weights": weights}
         print(name, found[name], flush=True)
         of_draws = of_draws or by_depth(list(scorers.values()), cut)
-    valid = sample_users(outer.valid, 0, USERS)
+    users = testable_users(outer.valid, USERS)
 
     def on_p(mix: Mix) -> float:
         parts = [list(scorers.values())[part] for part in mix]
         blend = BlendScorer(parts, list(mix.values()))
-        return merit(evaluate(blend, valid, outer.train))
+        return merit(evaluate(blend, outer.valid, outer.train, users=users))
 
     for name, mix in mixes.items():
         found[name]["on P"] = on_p(mix)
@@ -95,11 +98,15 @@ def by_depth(scorers: list[Scorer], cut: Split) -> dict[int, list[Mix]]:
     for depth in DEPTHS:
         mixing.DEPTH = depth
         found[depth] = [
-            fit_mix(pooled(scorers, sample_users(cut.valid, draw, FEW), cut.train))
-            for draw in range(DRAWS)
+            mixed(scorers, cut, testable_users(cut.valid, FEW, draw)) for draw in range(DRAWS)
         ]
     mixing.DEPTH = usual
     return found
+
+
+def mixed(scorers: list[Scorer], cut: Split, users: Rows) -> Mix:
+    opinions = [opinion_of(scorer, users, cut.train) for scorer in scorers]
+    return fit_mix(pooled(opinions, users, cut.valid))
 
 
 def fitted(cut: Split, outer: Split, arguments: argparse.Namespace) -> dict[str, Scorer]:

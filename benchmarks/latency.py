@@ -4,7 +4,7 @@ One user: `Recommender.recommend` in process, ids in and a data frame out, besid
 of their vector with all items. All users: `top_k` of every user beside the same products with
 nothing done to them. Vectors are random: their values do not matter here.
 
-    python -m benchmarks.latency --data ../shared/data/gowalla --json
+    python -m benchmarks.latency --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations

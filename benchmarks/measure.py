@@ -6,13 +6,13 @@ import argparse
 import ctypes
 import gc
 import os
-import platform
 import statistics
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ltocf.machine import processor_name
 from ltocf.ranking.metrics import Metrics
 
 Task = Callable[[], object]
@@ -88,16 +88,5 @@ def _resident_bytes() -> int:
 
 def machine() -> str:
     """The processor, the number of cores we may use, and the memory."""
-    text = Path("/proc/cpuinfo").read_text()
-    names = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
     gigabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    cores = len(os.sched_getaffinity(0))
-    return f"{cores} cores of {names[0] if names else platform.machine()}, {gigabytes:.0f} GB"
-
-
-def last_level_cache_bytes() -> int:
-    """The largest cache the system tells of, or 0."""
-    sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
-    units = {"K": 2**10, "M": 2**20, "G": 2**30}
-    texts = [path.read_text().strip() for path in sizes]
-    return max((int(text[:-1]) * units[text[-1]] for text in texts), default=0)
+    return f"{len(os.sched_getaffinity(0))} cores of {processor_name()}, {gigabytes:.0f} GB"

@@ -5,7 +5,7 @@ other half is to be found among all items that are not in it. Compared: fold-in,
 gradient steps, the same users trained in (their histories in the training data, the same settings),
 and implicit's ALS, folded in and trained in, with the best of a few settings on the same split.
 
-    python -m benchmarks.new_users --data ../shared/data/gowalla --json
+    python -m benchmarks.new_users --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations

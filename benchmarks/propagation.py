@@ -1,6 +1,6 @@
 """Propagation of LT-OCF, forward and backward, against torchdiffeq on the embeddings.
 
-python -m benchmarks.propagation --data ../shared/data/gowalla --json
+python -m benchmarks.propagation --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import (
-    last_level_cache_bytes,
     machine,
     median_seconds,
     median_seconds_and_processor_seconds,
@@ -28,6 +27,7 @@ from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.kernels.blocks import chebyshev_sum
 from ltocf.graph.kernels.ordering import Adjacency
+from ltocf.machine import last_level_cache_bytes
 from ltocf.models.filter import FilterModel
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF

@@ -23,8 +23,8 @@ from ltocf.data.splits import hold_out_validation
 from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.automatic import MOST_USERS, sample_users
+from ltocf.ranking.metrics import Metrics, evaluate, testable_users
+from ltocf.search.judging import MOST_USERS
 
 CLOSED = tuple(name for name in MODELS if name != "blend")
 
@@ -33,8 +33,8 @@ def main() -> None:
     arguments = parse()
     data = Path(arguments.data).name
     whole = load_dataset(arguments.data).split
-    split = hold_out_validation(whole, arguments.validation, seed=0, latest=True)
-    graph, valid = BipartiteGraph(split.train), sample_users(split.valid, 0, MOST_USERS)
+    split = hold_out_validation(whole, arguments.validation, seed=0, cut="latest")
+    graph, users = BipartiteGraph(split.train), testable_users(split.valid, MOST_USERS)
     found: dict[str, dict[float, Metrics]] = {}
     for name in arguments.models:
         model = build_model(graph, name, settings(data, name).model_options)
@@ -43,7 +43,7 @@ def main() -> None:
         for recency in arguments.recencies:
             scorer = model.scorer().with_recency(recency)
             assert scorer is not None, f"{name} is no closed form"
-            metrics = evaluate(scorer, valid, split.train)
+            metrics = evaluate(scorer, split.valid, split.train, users=users)
             found[name][recency] = recall_and_ndcg(metrics)
             shown = "  ".join(f"{key} {value:.4f}" for key, value in found[name][recency].items())
             print(f"{name:8} recency {recency:<5} {shown}", flush=True)

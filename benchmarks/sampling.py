@@ -1,6 +1,6 @@
 """BPR triples a second, against a vectorised NumPy sampler of the same distribution.
 
-python -m benchmarks.sampling --data ../shared/data/gowalla --json
+python -m benchmarks.sampling --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations

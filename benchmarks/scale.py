@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import last_level_cache_bytes, machine
+from benchmarks.measure import machine
+from ltocf.machine import last_level_cache_bytes
 
 STEPS, JUDGED = 50, 1_000
 
@@ -93,14 +94,14 @@ class Stages:
 
 
 def measure(interactions: int, settings: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks.city import make_city
     from ltocf.config import BPR, TrainConfig
-    from ltocf.data.sources.city import make_city
     from ltocf.graph.bipartite import BipartiteGraph
     from ltocf.models import build_model
     from ltocf.ranking.metrics import evaluate, testable_users
     from ltocf.ranking.top_k import top_k
-    from ltocf.runs.training import Trainer
     from ltocf.threads import use_threads
+    from ltocf.training.trainer import Trainer
 
     use_threads(settings["threads"])
     _compile(settings["dim"])
@@ -112,7 +113,7 @@ def measure(interactions: int, settings: dict[str, Any]) -> dict[str, Any]:
         _prepare(stages, split)
     with stages.stage("graph"):
         graph = BipartiteGraph(split.train)
-        graph._adjacency  # noqa: B018 - the order of the nodes, made on first use
+        graph.lists._ordered  # noqa: B018 - the order of the nodes, made on first use
     start = "random" if settings["random_start"] else "spectral"
     model = build_model(graph, "ltocf", {"dim": settings["dim"], "start": start})
     with stages.stage("start"):
@@ -154,11 +155,11 @@ def measure(interactions: int, settings: dict[str, Any]) -> dict[str, Any]:
 
 def _compile(dim: int) -> None:
     """A city so small that only compiling takes time."""
+    from benchmarks.city import make_city
     from ltocf.config import BPR, TrainConfig
-    from ltocf.data.sources.city import make_city
     from ltocf.graph.bipartite import BipartiteGraph
     from ltocf.models import build_model
-    from ltocf.runs.training import Trainer
+    from ltocf.training.trainer import Trainer
 
     split = make_city(5_000).dataset.split
     model = build_model(BipartiteGraph(split.train), "ltocf", {"dim": dim})

@@ -8,7 +8,11 @@ the changed list. `ratio` is a request's median over the bare call's, with one c
 other, and on a busy machine each of them waits for its turn, which the bare call does not;
 `cpu_ratio` is that of the processor time of both processes.
 
-    python -m benchmarks.service --data ../shared/data/gowalla --json
+For each model also: what reasons cost beside the list, the 99th percentile of short lists alone and
+beside a stream of the largest requests that are allowed, the memory of the process, and how long
+/health takes while a thousand clients send their requests byte by byte.
+
+    python -m benchmarks.service --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import argparse
 import http.client
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -63,6 +68,12 @@ class Service:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def megabytes(self) -> float:
+        """Of memory that is its own, without pages of files that others may share."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        kilobytes = {line.split(":")[0]: line.split()[1] for line in lines if line.endswith("kB")}
+        return int(kilobytes["RssAnon"]) / 1024
+
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait()
@@ -107,14 +118,97 @@ def load(service: Service, clients: int, calls: int, call: Call) -> dict[str, fl
     return {"per_second": calls / elapsed, "p50_ms": float(p50), "p99_ms": float(p99)}
 
 
-def store_run(path: Path, data: str) -> Recommender:
-    """LT-OCF with vectors that were not trained: their values do not matter here."""
+def store_run(path: Path, data: str, name: str) -> Recommender:
+    """GF-CF as it is, LT-OCF with vectors that were not trained: their values do not matter."""
     dataset = load_dataset(data)
+    if name != "ltocf":
+        recommender = Recommender(name).fit(dataset)
+        Run.store(path, recommender.config, dataset, recommender.model, {})
+        return Recommender.load(path)
     model = build_model(BipartiteGraph(dataset.split.train), "ltocf", {})
     model.initialise_(0)
     config = make_config({}, [f"dataset={json.dumps(str(data))}"])
     Run.store(path, config, dataset, model, {})
-    return Recommender.wrap(model, dataset, config)
+    return Recommender.load(path)
+
+
+def measure_reasons(service: Service, recommender: Recommender, requests: int) -> dict[str, float]:
+    """Lists of 10 with and without their reasons, in turn."""
+    ids = recommender.dataset.split.train.user_ids
+    users = ids[np.random.default_rng(1).integers(len(ids), size=requests)]
+    connection = service.connect()
+    taken: dict[str, list[float]] = {"": [], "&reasons=true": []}
+    for user in users:
+        for option, times in taken.items():
+            started = time.perf_counter()
+            get(connection, f"/users/{quote(str(user), safe='')}/recommendations?k=10{option}")
+            times.append(1000 * (time.perf_counter() - started))
+    plain, reasons = (statistics.median(times) for times in taken.values())
+    return {"list_of_10_p50_ms": plain, "reasons_p50_ms": reasons, "reasons_ratio": reasons / plain}
+
+
+def measure_beside_large(
+    service: Service, recommender: Recommender, requests: int
+) -> dict[str, float]:
+    """One client's short lists alone, and beside another who asks for as much as is allowed."""
+    ids = recommender.dataset.split.train.user_ids
+    random = np.random.default_rng(2)
+    users = [str(user) for user in ids[random.integers(len(ids), size=requests)]]
+    paths = [f"/users/{quote(user, safe='')}/recommendations?k={K}" for user in users]
+    some = [str(user) for user in ids[np.arange(500)]]
+    largest = [{"users": some, "k": 200}, {"users": some[:5], "k": 1000, "reasons": True}]
+    ended, answered = threading.Event(), 0
+
+    def ask_much() -> None:
+        nonlocal answered
+        connection = service.connect()
+        while not ended.is_set():
+            body = json.dumps(largest[answered % 2])
+            connection.request(
+                "POST", "/recommendations", body, {"content-type": "application/json"}
+            )
+            reply = connection.getresponse()
+            reply.read()
+            assert reply.status in (200, 503), reply.status
+            answered += 1
+
+    alone = load(service, 1, requests, lambda c, n: void(get(c, paths[n])))
+    thread = threading.Thread(target=ask_much)
+    thread.start()
+    beside = load(service, 1, requests, lambda c, n: void(get(c, paths[n])))
+    ended.set()
+    thread.join()
+    return {
+        "alone_p50_ms": alone["p50_ms"],
+        "alone_p99_ms": alone["p99_ms"],
+        "beside_large_p50_ms": beside["p50_ms"],
+        "beside_large_p99_ms": beside["p99_ms"],
+        "beside_large_ratio": beside["p99_ms"] / alone["p99_ms"],
+        "large_answered": answered,
+    }
+
+
+def measure_slow_clients(service: Service, clients: int = 1000) -> dict[str, float]:
+    """/health while so many send half a request and no more."""
+    slow = []
+    for _ in range(clients):
+        one = socket.create_connection(("127.0.0.1", service.port))
+        one.sendall(b"GET /health HTTP/1.1\r\nx-slow: ")
+        slow.append(one)
+    taken = []
+    for _ in range(50):
+        started = time.perf_counter()
+        connection = service.connect()
+        get(connection, "/health")
+        connection.close()
+        taken.append(1000 * (time.perf_counter() - started))
+    for one in slow:
+        one.close()
+    return {
+        "slow_clients": clients,
+        "health_p50_ms": statistics.median(taken),
+        "health_longest_ms": max(taken),
+    }
 
 
 def measure_lists(service: Service, recommender: Recommender, requests: int) -> dict[str, float]:
@@ -197,35 +291,49 @@ def measure_click(service: Service, recommender: Recommender, clicks: int) -> di
     return {"click_to_list_p50_ms": statistics.median(taken)}
 
 
+def measure_model(directory: Path, name: str, arguments: argparse.Namespace) -> dict[str, float]:
+    directory.mkdir()
+    recommender = store_run(directory / "run", arguments.data, name)
+    stores = {"sqlite": f"{directory}/events.db"}
+    if arguments.postgres and name == arguments.models[0]:
+        stores["postgresql"] = arguments.postgres
+    result: dict[str, float] = {}
+    for kind, store in stores.items():
+        service = Service(directory / "run", store)
+        try:
+            if kind == "sqlite":
+                result["start_seconds"] = service.start_seconds
+                result["megabytes_at_start"] = service.megabytes()
+                result |= measure_lists(service, recommender, arguments.requests)
+                result |= measure_reasons(service, recommender, arguments.requests)
+                result |= measure_beside_large(service, recommender, arguments.requests)
+                result |= measure_slow_clients(service)
+                result |= measure_click(service, recommender, 50)
+                result["megabytes_at_end"] = service.megabytes()
+            found = measure_events(service, recommender, arguments.events)
+            result |= {f"{kind}_{key}": value for key, value in found.items()}
+        finally:
+            service.stop()
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default="town")
+    parser.add_argument("--models", nargs="+", default=["ltocf", "gfcf"])
     parser.add_argument("--requests", type=int, default=500)
     parser.add_argument("--events", type=int, default=2000)
     parser.add_argument("--postgres", metavar="URL", help="an empty database")
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     arguments = parser.parse_args()
-    result: dict[str, float] = {}
+    result: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as directory:
-        run = Path(directory) / "run"
-        recommender = store_run(run, arguments.data)
-        stores = {"sqlite": f"{directory}/events.db"}
-        if arguments.postgres:
-            stores["postgresql"] = arguments.postgres
-        for kind, store in stores.items():
-            service = Service(run, store)
-            try:
-                if kind == "sqlite":
-                    result["start_seconds"] = service.start_seconds
-                    result |= measure_lists(service, recommender, arguments.requests)
-                    result |= measure_click(service, recommender, 50)
-                found = measure_events(service, recommender, arguments.events)
-                result |= {f"{kind}_{name}": value for name, value in found.items()}
-            finally:
-                service.stop()
+        for name in arguments.models:
+            found = measure_model(Path(directory) / name, name, arguments)
+            result |= {f"{name} {key}": value for key, value in found.items()}
     if not arguments.json:
         for name, value in result.items():
-            print(f"{name:40} {value:.3f}")
+            print(f"{name:48} {value:.3f}")
     print(json.dumps({"data": Path(arguments.data).name} | result))
 
 

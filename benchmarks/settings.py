@@ -20,10 +20,10 @@ from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.metrics import evaluate, testable_users
-from ltocf.runs.candidates import RECENCIES
-from ltocf.runs.records import merit
 from ltocf.runs.settings import parse_overrides
-from ltocf.runs.validation import empty_like, with_validation
+from ltocf.search.candidates import RECENCIES
+from ltocf.training.records import merit
+from ltocf.training.validation import with_validation
 
 USERS = 3000
 
@@ -31,7 +31,7 @@ USERS = 3000
 def main() -> None:
     arguments = parse()
     outer = with_validation(load_dataset(arguments.data).split, TrainConfig(), 0)
-    inside = replace(outer, test=outer.valid, valid=empty_like(outer.valid))
+    inside = replace(outer, test=outer.valid, valid=outer.valid.empty())
     cuts = {"V": with_validation(inside, TrainConfig(), 0), "P": outer}
     key, _, values = arguments.values.partition("=")
     fixed, found = parse_overrides(arguments.settings), dict[str, dict[str, float]]()

@@ -20,15 +20,15 @@ from itertools import count
 import numpy as np
 
 from benchmarks.measure import machine, median_seconds, parse_arguments
-from ltocf.batches.ahead import Parts
+from ltocf.batches.ahead import ChunkedBatch
 from ltocf.batches.triples import TripleBatches
 from ltocf.config import BPR, TrainConfig
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.top_k import top_k
-from ltocf.runs.training import Trainer
 from ltocf.threads import usable_cores, use_threads
+from ltocf.training.trainer import Trainer
 
 RANKED = 4_096
 
@@ -43,7 +43,7 @@ def main() -> None:
     users = np.arange(min(RANKED, train.n_users), dtype=np.int32)
     scorer = model.scorer()
 
-    def endless() -> Iterator[Parts]:
+    def endless() -> Iterator[ChunkedBatch]:
         for epoch in count(1):
             yield from TripleBatches(
                 train, batch_size=trainer.batch_size, negatives=32, seed=0, epoch=epoch
@@ -56,7 +56,7 @@ def main() -> None:
 
     def sample() -> None:
         for batch in TripleBatches(train, batch_size=len(train), negatives=1, seed=0, epoch=1):
-            for _ in batch.parts:
+            for _ in batch.chunks:
                 pass
 
     def rank() -> None:

@@ -19,21 +19,21 @@ from ltocf.config import RunConfig, TrainConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import load_dataset
-from ltocf.data.splits import split_ratio
+from ltocf.data.splits import split_pairs
 from ltocf.ranking.metrics import evaluate
-from ltocf.runs.fitting import cut_for, fit
+from ltocf.training.fitting import fit
 
 
 def main() -> None:
     arguments = parse()
     pairs = thinned(load_dataset(arguments.data).split.train, arguments.users, arguments.share)
-    dataset = Dataset("sparse", split_ratio(pairs, 0.8, seed=0))
+    dataset = Dataset("sparse", split_pairs(pairs, ratio=0.8, seed=0))
     found = {}
     for rate in arguments.rates:
         train = TrainConfig(learning_rate=rate, refit=False, patience=5)
         model = {"name": "ltocf", "learn_times": False, "end_time": arguments.end_time}
         config = RunConfig(model=model, train=train)
-        fitted = fit(cut_for(config, dataset), config)
+        fitted = fit(dataset, config)
         valid = max(record.metrics["recall@20"] for record in fitted.records)
         split = fitted.dataset.split
         test = evaluate(fitted.model.scorer(), split.test, split.seen)

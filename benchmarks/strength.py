@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.measure import machine
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
-from ltocf.data.splits import Split, split_ratio
+from ltocf.data.splits import Split, split_pairs
 from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
 
@@ -77,7 +77,7 @@ def main() -> None:
     found: dict[str, dict[str, dict[str, list[float]]]] = {}
     for seed in range(arguments.seeds):
         listens = make_listens(arguments.people, arguments.artists, seed)
-        split = split_ratio(listens, 0.8, seed=seed)
+        split = split_pairs(listens, ratio=0.8, seed=seed)
         without = replace(split, train=replace(split.train, weights=None))
         for name in arguments.models:
             for kind, data in (("pairs", without), ("plays", split)):

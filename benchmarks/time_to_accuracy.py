@@ -38,14 +38,14 @@ from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import hold_out_validation
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
-from ltocf.models.embedding import DotScorer
 from ltocf.models.ltocf import LTOCF
 from ltocf.ode.reference import propagate
+from ltocf.pictures.curves import BLUE, ORANGE
 from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.curves import BLUE, ORANGE
-from ltocf.runs.records import EpochRecord, TrainState
 from ltocf.runs.settings import read_config
-from ltocf.runs.training import train
+from ltocf.scorers.dot import DotScorer
+from ltocf.training.records import EpochRecord, TrainState
+from ltocf.training.training import train
 
 BATCH = 2048  # of the authors' code
 BPR = [
@@ -118,7 +118,7 @@ def train_implicit(config: RunConfig, name: str) -> dict[str, Any]:
     """implicit's model with the best of its settings on validation, then on all of train."""
     split = load_dataset(config.dataset).split
     latest = split.train.timestamps is not None
-    cut = hold_out_validation(split, seed=0, latest=latest)
+    cut = hold_out_validation(split, seed=0, cut="latest" if latest else "random")
     settings = {"bpr": BPR, "als": ALS}[name]
     chosen = max(
         settings, key=lambda choice: _implicit(name, choice, cut.train, cut.valid)["recall@20"]
@@ -138,7 +138,7 @@ def _implicit(
     model.fit(csr_matrix(matrix_of(train)), show_progress=False)
     seconds = time.perf_counter() - started
     users, items = (torch.tensor(f) for f in (model.user_factors, model.item_factors))
-    metrics = evaluate(DotScorer(users, items, BipartiteGraph(train)), held_out, train)
+    metrics = evaluate(DotScorer(users.numpy(), items.numpy(), train), held_out, train)
     return {"seconds": seconds} | recall_and_ndcg(metrics)
 
 

@@ -23,8 +23,8 @@ import polars as pl
 from benchmarks.any_data import smallest_ratio, without_settings
 from benchmarks.measure import machine
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest.memory import read_log
-from ltocf.data.splits import split_ratio
+from ltocf.data.ingest.read_log import read_log
+from ltocf.data.splits import split_pairs
 
 RELATIONS = {"Depends", "Pre-Depends", "Recommends", "Suggests"}
 FEWEST = 5
@@ -72,7 +72,7 @@ def as_dataset(name: str, rows: list[tuple[str, str]]) -> Dataset:
         size = len(log)
         for column in ("user", "item"):
             log = log.filter(pl.len().over(column) >= FEWEST)
-    return Dataset(name, split_ratio(read_log(log).interactions, 0.8, seed=0))
+    return Dataset(name, split_pairs(read_log(log).interactions, ratio=0.8, seed=0))
 
 
 def parse() -> argparse.Namespace:

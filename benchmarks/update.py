@@ -4,7 +4,7 @@ A twentieth of the users and of the items, and a tenth of everybody's pairs, are
 log; they come in a second one. Both sides end with the same training data and are tested on the
 same pairs.
 
-    python -m benchmarks.update --data ../shared/data/gowalla --json
+    python -m benchmarks.update --data $LTOCF_DATA/gowalla --json
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import polars as pl
 
 from ltocf import Recommender
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest.memory import read_log
-from ltocf.data.splits import split_leave_last_out
+from ltocf.data.ingest.read_log import read_log
+from ltocf.data.splits import split_pairs
 
 # %% [markdown]
 # ## A made-up log
@@ -35,7 +35,7 @@ log = pl.DataFrame(rows, schema=["customer", "product", "time"], orient="row")
 # weighed by recency.
 
 # %%
-dataset = Dataset("shop", split_leave_last_out(read_log(log).interactions))
+dataset = Dataset("shop", split_pairs(read_log(log).interactions, "leave-last-out"))
 found = {}
 for recency in (0.0, 1.0):
     model = Recommender("gfcf", rank=32, recency=recency).fit(dataset)

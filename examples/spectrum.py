@@ -14,8 +14,8 @@ from ltocf import Recommender
 from ltocf.data.sources.town import make_town
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import singular_vectors
-from ltocf.ode.solvers import Solver
-from ltocf.runs.responses import draw_responses, solver_responses
+from ltocf.ode.solvers import find_solver
+from ltocf.pictures.responses import draw_responses, solver_responses
 
 # %% [markdown]
 # ## Eigenvalues
@@ -37,7 +37,7 @@ assert abs(float(values[0]) - 1) < 1e-4
 x = torch.tensor([0.2, 0.5, 1.0], dtype=torch.float64)
 for end in (1.0, 2.0, 4.0, 6.0):
     times = torch.linspace(0, end, 5, dtype=torch.float64)
-    h = Solver("rk4").states(x, times, "linear").mean(0)
+    h = find_solver("rk4").states(x, times, "linear").mean(0)
     print(f"K = {end}: h(1)/h(0.5) = {h[2] / h[1]:5.2f}   h(1)/h(0.2) = {h[2] / h[0]:5.2f}")
 
 # %% [markdown]

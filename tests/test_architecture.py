@@ -1,4 +1,4 @@
-"""The tree in the README is the architecture: it is true, and a file imports only from above."""
+"""The tree in docs/architecture.md is true, and a file imports only from files above it."""
 
 import ast
 import re
@@ -11,13 +11,18 @@ PACKAGE = ROOT / "src" / "ltocf"
 OUTSIDE = {"__init__", "__main__"}  # they gather what is below them
 
 
-def modules_in_readme() -> list[str]:
-    """Every module of the README's tree, dotted, in its order.
+def modules_in_tree() -> list[str]:
+    """Every module of the tree, dotted, in its order.
 
     A line is a folder and the files in it, or at the top files alone; a deeper indent is a
     folder inside the last one.
     """
-    tree = (ROOT / "README.md").read_text().partition("src/ltocf/\n")[2].partition("\ntests/")[0]
+    tree = (
+        (ROOT / "docs" / "architecture.md")
+        .read_text()
+        .partition("src/ltocf/\n")[2]
+        .partition("\ntests/")[0]
+    )
     found: list[str] = []
     folders: list[tuple[int, str]] = []
     for line in tree.splitlines():
@@ -54,13 +59,13 @@ def imported_modules(path: Path, known: set[str]) -> set[str]:
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.stem not in OUTSIDE)
 
 
-def test_the_tree_in_the_readme_names_every_file_once():
-    assert sorted(modules_in_readme()) == sorted(map(module_of, FILES))
+def test_the_tree_names_every_file_once():
+    assert sorted(modules_in_tree()) == sorted(map(module_of, FILES))
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)
 def test_a_file_imports_only_from_files_above_it(path):
-    order = modules_in_readme()
+    order = modules_in_tree()
     place = order.index(module_of(path))
     for name in imported_modules(path, set(order)):
         # A folder stands for its __init__, which gathers all of it.

@@ -42,8 +42,8 @@ def test_parts_of_a_blend_survive_a_file():
         {"model": "gfcf", "weight": 1.0, "options": {"rank": 4}},
         {"model": "ease", "weight": 0.5, "options": {}},
     ]
-    config = make_config({}, {"model": "blend", "parts": parts})
-    assert config.model["parts"] == parts
+    config = make_config({}, {"model": "blend", "members": parts})
+    assert config.model["members"] == parts
     assert make_config(tomllib.loads(to_toml(config))) == config
 
 

@@ -12,7 +12,14 @@ from safetensors.numpy import load_file
 
 from ltocf.data.sources.town import make_town
 
-SETTINGS = ["epochs=3", "negatives=4", "end_time=2.5", "time_learning_rate=0.05", "time_every=2"]
+SETTINGS = [
+    "model=ltocf",
+    "epochs=3",
+    "negatives=4",
+    "end_time=2.5",
+    "time_learning_rate=0.05",
+    "time_every=2",
+]
 ROOT = Path(__file__).parent.parent
 
 
@@ -129,7 +136,7 @@ def test_a_process_that_dies_ends_the_run_and_torchrun_starts_it_again(
     die = tmp_path / "die.py"
     die.write_text(
         "import os, signal, sys\n"
-        "from ltocf.runs.training import Trainer\n"
+        "from ltocf.training.trainer import Trainer\n"
         "step = Trainer.run_epoch\n"
         "def die_in_the_second_epoch(self, epoch, progress):\n"
         "    first_life = os.environ['TORCHELASTIC_RESTART_COUNT'] == '0'\n"
@@ -169,7 +176,7 @@ def test_one_of_several_processes_ends_without_taking_python_down(
 def test_more_processes_than_columns_and_models_without_columns_are_refused(
     data: Path, alone: Path, tmp_path: Path
 ) -> None:
-    done = start(3, "train", data, "-o", tmp_path / "run", "dim=2", "epochs=1")
+    done = start(3, "train", data, "-o", tmp_path / "run", "model=ltocf", "dim=2", "epochs=1")
     assert done.returncode != 0
     assert "error: dim = 2 cannot be split over 3 processes" in done.stderr
     done = start(2, "train", data, "-o", tmp_path / "run", "--model", "neumf", "epochs=1")

@@ -78,8 +78,8 @@ def perform(line, ltocf):
 
 def curl(arguments):
     """The status of what runs/visits answers; without a port."""
-    from ltocf.service.asking import ask
     from ltocf.service.server import Settings, make_app
+    from ltocf.service.wire.test_client import ask
 
     parser = argparse.ArgumentParser()
     parser.add_argument("url")

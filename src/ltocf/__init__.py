@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ltocf.recommend.recommender import Recommender
     from ltocf.runs.comparison import compare_runs
     from ltocf.runs.refit import refit_run
-    from ltocf.runs.tune import tune
     from ltocf.runs.update import update_run
+    from ltocf.search.tune import tune
 
 __all__ = [
     "ConfigError",
@@ -50,7 +50,7 @@ _MODULES = {
     "prepare": "ltocf.data.ingest.prepare",
     "recommend_all": "ltocf.recommend.bulk",
     "refit_run": "ltocf.runs.refit",
-    "tune": "ltocf.runs.tune",
+    "tune": "ltocf.search.tune",
     "update_run": "ltocf.runs.update",
 }
 

@@ -66,7 +66,7 @@ Loss = BPR | Softmax | BSL
 LOSSES: dict[str, type[Loss]] = {"bpr": BPR, "softmax": Softmax, "bsl": BSL}
 
 
-ValidationCut = Literal["random", "latest", "last", "temporal"]
+ValidationCut = Literal["random", "latest", "last", "temporal", "items"]
 
 
 class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -84,8 +84,8 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
     # Share of train cut off to choose the epoch; none: a tenth, of the latest as much as test has.
     validation: float | None = Field(default=None, gt=0, lt=1)
-    # Which pairs it takes: of each user some at random, the latest or the last one, or the latest
-    # of all; none: as the data set was split.
+    # Which pairs it takes: of each user some at random, the latest or the last one, the latest of
+    # all, or all pairs of a tenth of the items; none: as the data set was split.
     validation_cut: ValidationCut | None = None
     refit: bool = True  # then train on all pairs for as long as validation chose
     evaluate_every: int = Field(default=1, ge=1)  # epochs from one validation to the next

@@ -4,7 +4,7 @@ Columns never mix in h(A) E, so each process propagates its own without a word t
 they say to each other are sums over columns: scores of pairs, norms, the gradient of the times.
 One process is a world of size 1, in which nothing is sent. Started by torchrun:
 
-    torchrun --nproc-per-node 4 -m ltocf train gowalla -o runs/gowalla
+    torchrun --nproc-per-node 4 -m ltocf train gowalla --model ltocf -o runs/gowalla
 """
 
 from __future__ import annotations

@@ -11,6 +11,11 @@ from typing import Any, Protocol
 QUIET_SECONDS = 10
 
 
+class OutOfTime(Exception):
+    """What a `Progress` raises to end the work: training goes back to its best epoch and returns,
+    and what is of no use in part, such as a closed form, lets it through."""
+
+
 class Progress(Protocol):
     """Called now and then with the stage, how much of it is done, and how much there is.
 

@@ -98,6 +98,14 @@ def use_threads(threads: int | None = None) -> int:
     return threads
 
 
+def thread_count() -> int:
+    """How many threads our own kernels use: as many as torch does, where it is loaded."""
+    if (torch := sys.modules.get("torch")) is not None:
+        return int(torch.get_num_threads())
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return int(given) if given.isdecimal() else usable_cores()
+
+
 def _set(threads: Mapping[str, int]) -> None:
     """The number of threads of torch, of Numba, or of both."""
     if "torch" in threads:
@@ -130,15 +138,13 @@ def threads_for(numbers: int) -> Iterator[None]:
 def share_out(run: Callable[[int, int], None], n: int, chunk: int) -> None:
     """run(start, stop) for consecutive ranges of 0..n, of `chunk` each; threads pull the next one
     when they are done. `run` must release the interpreter lock for more than one to be of use."""
-    import torch
-
     starts = iter(range(0, n, chunk))
 
     def pull() -> None:
         for start in starts:  # next() on a range's iterator is atomic
             run(start, min(start + chunk, n))
 
-    run_together([pull] * min(torch.get_num_threads(), -(-n // chunk)))
+    run_together([pull] * min(thread_count(), -(-n // chunk)))
 
 
 def run_together(jobs: Sequence[Callable[[], None]]) -> None:

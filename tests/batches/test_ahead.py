@@ -14,12 +14,12 @@ def rows(start: int, stop: int) -> Batch:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(ahead, "PART", 4)
+    monkeypatch.setattr(ahead, "CHUNK", 4)
 
 
 def test_batches_and_their_parts_hold_every_row_once_and_in_order():
     batches = Batches(23, 10, rows)
-    found = [(rows, [part.users.tolist() for part in parts]) for rows, parts in batches]
+    found = [(rows, [chunk.users.tolist() for chunk in chunks]) for rows, chunks in batches]
     assert len(batches) == 3
     assert found == [
         (10, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]),
@@ -36,15 +36,15 @@ def test_no_more_than_a_few_parts_wait():
         return rows(start, stop)
 
     batches = iter(Batches(4000, 4000, draw))
-    next(next(batches).parts)
+    next(next(batches).chunks)
     batches.close()
     assert len(drawn) <= AHEAD + 1
 
 
 def test_whoever_stops_in_the_middle_leaves_no_thread_behind():
     before = threading.active_count()
-    for _, parts in Batches(4000, 40, rows):
-        next(parts)
+    for _, chunks in Batches(4000, 40, rows):
+        next(chunks)
         break
     assert threading.active_count() == before
 
@@ -54,5 +54,5 @@ def test_an_error_while_drawing_reaches_who_waits():
         raise ValueError("cannot draw")
 
     with pytest.raises(ValueError, match="cannot draw"):
-        for _, parts in Batches(10, 5, draw):
-            list(parts)
+        for _, chunks in Batches(10, 5, draw):
+            list(chunks)

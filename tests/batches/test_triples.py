@@ -14,7 +14,7 @@ DATA = interactions_of([(0, 0), (0, 2), (0, 5), (1, 1), (2, 0), (2, 1), (2, 2), 
 
 def draw(data=DATA, **changes) -> Batch:
     options = {"batch_size": 3, "negatives": 2, "seed": 0, "epoch": 1} | changes
-    parts = [part for batch in TripleBatches(data, **options) for part in batch.parts]
+    parts = [part for batch in TripleBatches(data, **options) for part in batch.chunks]
     return Batch(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
 

@@ -32,8 +32,8 @@ def test_testing_on_the_way_does_not_change_what_training_comes_to(tmp_path: Pat
     watched, honest = outcome(Run.open(tmp_path / name)), Run.open(tmp_path / "honest").metrics()
     assert watched.last["recall@20"] == honest["recall@20"]
     assert watched.best["recall@20"] >= watched.last["recall@20"]
-    write_report({entry: [watched]}, tmp_path, tmp_path / "report.md")
-    assert (tmp_path / "town.png").exists() and (tmp_path / "town.jsonl").exists()
+    write_report({entry: [watched]}, tmp_path, tmp_path / "report.md", tmp_path / "histories")
+    assert (tmp_path / "town.png").exists() and (tmp_path / "histories" / "town.jsonl").exists()
     assert f"{honest['recall@20']:.4f}" in (tmp_path / "report.md").read_text()
 
 

@@ -9,6 +9,8 @@ from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
 
+LTOCF = ("model=ltocf", "dim=8", "epochs=2")
+
 
 @pytest.fixture(scope="module")
 def run(hamlet, tmp_path_factory):
@@ -24,7 +26,7 @@ def run(hamlet, tmp_path_factory):
 def test_train_evaluate_and_recommend_end_to_end(ltocf, hamlet, tmp_path):
     hamlet.save(tmp_path / "data")
     output = tmp_path / "run"
-    code, out, err = ltocf("train", tmp_path / "data", "dim=8", "epochs=2", "-o", output, "--json")
+    code, out, err = ltocf("train", tmp_path / "data", *LTOCF, "-o", output, "--json")
     assert code == 0
     trained = json.loads(out)
     assert "2/2" in err
@@ -47,21 +49,11 @@ def test_prepare_then_train_keeps_string_ids(ltocf, tmp_path):
     code, out, _ = ltocf("prepare", log, "-o", tmp_path / "data")
     assert code == 0
     assert "8 users x 12 items" in out
-    code, _, _ = ltocf("train", tmp_path / "data", "epochs=1", "dim=4", "-o", tmp_path / "run")
+    code, _, _ = ltocf("train", tmp_path / "data", *LTOCF, "-o", tmp_path / "run")
     assert code == 0
     code, out, _ = ltocf("recommend", tmp_path / "run", "--user", "ann3", "-k", 2, "--json")
     assert code == 0
     assert json.loads(out)["recommendations"][0]["item"].startswith("tea house ")
-
-
-def test_auto_keeps_the_best_on_validation_and_says_why(ltocf, hamlet, tmp_path, monkeypatch):
-    monkeypatch.setattr("ltocf.runs.automatic.CANDIDATES", ("rp3beta",))
-    hamlet.save(tmp_path / "data")
-    code, out, err = ltocf("train", tmp_path / "data", "--model", "auto", "-o", tmp_path / "run")
-    assert code == 0, err
-    assert "chosen: the best on validation" in out
-    assert "on the same split, Recall@20 of what takes seconds: popularity 0." in out
-    assert 'name = "rp3beta"' in (tmp_path / "run" / "config.toml").read_text()
 
 
 def test_datasets_lists_the_published_sets(ltocf):
@@ -104,9 +96,15 @@ def test_text_output_shows_names_and_metrics(ltocf, run, hamlet):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "nowhere"], "nowhere"),
+        (["train", "nowhere"], "unknown data set 'nowhere'"),
+        (["train", "nope.csv"], "nope.csv: no such file or folder"),
+        (["train", "town", "tempo=3"], "unknown key 'tempo'"),
+        (["train", "town", "--budget", "soon"], "budget = 'soon': give seconds, minutes or hours"),
         (["train", "town", "--model", "nosuch"], "unknown model 'nosuch'; choose one of: ltocf"),
-        (["train", "town", "dimm=3"], "unknown key 'dimm' in the settings of model 'ltocf'"),
+        (
+            ["train", "town", "model=ltocf", "dimm=3"],
+            "unknown key 'dimm' in the settings of model 'ltocf'",
+        ),
         (["train", "town", "epochs=many"], "epochs = 'many'"),
         (["train", "town", "gowalla"], "one data set at a time"),
         (["train", "--resume"], "ltocf train --resume -o RUN"),
@@ -176,7 +174,7 @@ def test_ctrl_c_says_how_to_resume(ltocf, hamlet, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ltocf.progress.Lines.__call__", interrupt)
-    code, _, err = ltocf("train", tmp_path / "data", "epochs=2", "dim=4", "-o", tmp_path / "run")
+    code, _, err = ltocf("train", tmp_path / "data", *LTOCF, "-o", tmp_path / "run")
     assert code == 130
     assert f"ltocf train --resume -o {tmp_path / 'run'}" in err
     monkeypatch.undo()
@@ -224,6 +222,6 @@ def test_threads_hold_for_the_command(ltocf, run):
 def test_models_are_listed_in_a_line_each_and_one_with_its_settings(ltocf):
     code, out, _ = ltocf("models")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[:-1]] == list(MODELS)
+    assert [line.split()[0] for line in out.splitlines()[:-1]] == [*MODELS, "auto"]
     code, out, _ = ltocf("models", "ease")
     assert code == 0 and out.startswith("EASE: ") and "  l2 = " in out

@@ -37,7 +37,8 @@ def test_recommend_answers_several_users_and_lists_the_unknown(ltocf, run, peopl
     assert f"for {people[1]}" in out
     code, out, err = ltocf(*arguments, "--strict")
     assert (code, out) == (2, "")
-    assert err == "error: unknown user 'nobody': not in the training data\n"
+    assert err.startswith("error: unknown user 'nobody': not in the training data; for somebody")
+    assert "--history ITEM,ITEM" in err
 
 
 def test_recommend_takes_candidates_and_exclusions(ltocf, run, people, places):

@@ -8,7 +8,7 @@ import pytest
 from ltocf.data.dataset import Dataset
 
 ROWS = [f"ann{u},tea house {i},{u + i}" for u in range(8) for i in range(12) if (u + i) % 3]
-QUICK = ("epochs=2", "dim=4")
+QUICK = ("model=ltocf", "epochs=2", "dim=4")
 
 
 @pytest.fixture
@@ -80,25 +80,37 @@ def test_a_run_without_test_pairs_resumes(ltocf, log, monkeypatch):
     assert (code, out.splitlines()[0]) == (0, "no test pairs: there is nothing to test")
 
 
-def test_an_output_that_is_taken_is_refused_before_models_are_compared(ltocf, log, monkeypatch):
+def test_an_output_that_is_taken_is_refused_before_anything_is_done(ltocf, log, monkeypatch):
     monkeypatch.setattr(
-        "ltocf.runs.automatic.choose_model", lambda *_: pytest.fail("work was done")
+        "ltocf.search.process.supervisor.supervise", lambda *_: pytest.fail("work was done")
     )
     (log.parent / "taken").mkdir()
     (log.parent / "taken" / "precious").touch()
-    code, _, err = ltocf("train", log.name, "--model", "auto", "-o", "taken")
+    code, _, err = ltocf("train", log.name, "-o", "taken")
     assert code == 2 and "taken: is in the way" in err
     assert not (log.parent / "visits-data").exists()
 
 
-def test_an_interrupted_choice_says_that_nothing_was_kept(ltocf, log, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
+def test_training_into_a_run_that_has_not_ended_names_resume(ltocf, log, monkeypatch):
+    def interrupt(_, stage, *rest):
+        if stage.startswith("training"):
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("ltocf.runs.automatic.choose_model", interrupt)
-    code, _, err = ltocf("train", log.name, "--model", "auto")
-    assert code == 130
-    assert "stopped before a model was chosen" in err
+    monkeypatch.setattr("ltocf.progress.Lines.__call__", interrupt)
+    assert ltocf("train", log.name, *QUICK, "-o", "run")[0] == 130
+    code, _, err = ltocf("train", log.name, *QUICK, "-o", "run")
+    assert code == 2 and "go on with it (ltocf train --resume -o run)" in err
+
+
+def test_a_log_is_read_with_the_options_of_prepare(ltocf, log):
+    text = log.read_text().replace("user,item,time", "who,what,when")
+    log.write_text(text)
+    named = ("--user", "who", "--item", "what", "--time", "when", "--split", "leave-last-out")
+    code, _, err = ltocf("train", log.name, "--model", "popularity", *named, "-o", "run")
+    assert code == 0, err
+    assert Dataset.load("run/data").split_kind == "leave-last-out"
+    code, _, err = ltocf("train", "town", "--model", "popularity", "--user", "who")
+    assert code == 2 and "--user tells how to read a log; 'town' is none" in err
 
 
 def test_a_closed_form_draws_no_curves(ltocf, log):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.config import BPR, BSL, Softmax, TrainConfig
@@ -31,8 +33,11 @@ OTHER: dict[str, Any] = {
     "time_every": 1, "time_learning_rate": 0.3, "time_points": 1, "time_updates": "joint",
     "times": (0.5, 1.0, 3.5), "tolerance": 0.5, "walk_length": 2, "walks": 6,
     "weights": "learnable",
-    "width": 5, "atol": 0.5,
-    "parts": [{"model": "gfcf", "weight": 1.0, "options": {"rank": 3}}],
+    "width": 5, "atol": 0.5, "self_weight": 0.2, "user_power": 0.5, "item_power": 0.4,
+    "window": 2, "decay": 1.0, "backward": 0.1, "from_power": 0.9, "to_power": 0.9, "memory": 1.0,
+    "shared": 0.3, "popularity_power": 1.0, "learned_tags": 2,
+    "tag_weight": 2.0, "recent": 0.4, "rounds": 2, "unobserved_weight": 0.5, "frequency_power": 0.2,
+    "members": [{"model": "gfcf", "weight": 1.0, "options": {"rank": 3}}],
 }  # fmt: skip
 BESIDE: dict[str, dict[str, Any]] = {
     "by_degree": {"smoothness": 0.5},
@@ -56,11 +61,12 @@ LOSS = BPR(negatives=3, sampling="uniform")
 
 
 def graph() -> BipartiteGraph:
-    """Two overlapping communities whose pairs have times."""
+    """Two overlapping communities whose pairs have times, and items with tags."""
     random = np.random.default_rng(5)
     users, items = np.nonzero(random.random((14, 12)) < 0.45)
     times = random.integers(0, 50, len(users)).astype(np.int64)
-    return BipartiteGraph(Interactions.build(users, items, 14, 12, times))
+    tags = csr_array((random.random((12, 5)) < 0.4).astype(np.float32))
+    return BipartiteGraph(replace(Interactions.build(users, items, 14, 12, times), item_tags=tags))
 
 
 def settings_of(name: str) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def scores(name: str, *changes: tuple[str, Any]) -> Tensor:
     options = settings_of(name) | {k: _thawed(v) for k, v in changes}
     model = build_model(graph(), name, options)
     fit(model, TRAIN, LOSS, seed=0)
-    return model.scorer()(np.arange(14, dtype=np.int32))
+    return torch.from_numpy(model.scorer()(np.arange(14, dtype=np.int32)))
 
 
 def _frozen(value: Any) -> Any:
@@ -81,7 +87,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _thawed(value: Any) -> Any:
-    return OTHER["parts"] if value == repr(OTHER["parts"]) else value
+    return OTHER["members"] if value == repr(OTHER["members"]) else value
 
 
 CASES = [
@@ -132,7 +138,7 @@ def test_every_setting_of_every_loss_changes_the_scores(loss: Any, change: dict[
     for kind in (loss, loss.model_copy(update=change)):
         model = build_model(graph(), "lightgcn", {"dim": 4})
         fit(model, TRAIN, kind, seed=0)
-        found.append(model.scorer()(np.arange(14, dtype=np.int32)))
+        found.append(torch.from_numpy(model.scorer()(np.arange(14, dtype=np.int32))))
     assert not torch.allclose(*found, rtol=1e-4, atol=1e-6)
 
 
@@ -149,5 +155,5 @@ def test_every_setting_of_training_changes_the_scores(change: dict[str, Any]) ->
     for config in (TRAIN, TRAIN.model_copy(update=change)):
         model = build_model(graph(), "lightgcn", {"dim": 4})
         fit(model, config, LOSS, seed=0)
-        found.append(model.scorer()(np.arange(14, dtype=np.int32)))
+        found.append(torch.from_numpy(model.scorer()(np.arange(14, dtype=np.int32))))
     assert not torch.allclose(*found, rtol=1e-4, atol=1e-6)

@@ -19,8 +19,8 @@ from ltocf.recommend.export import export
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
-from ltocf.runs.tune import tune
 from ltocf.runs.update import update_run
+from ltocf.search.tune import tune
 from tests.models.toys import used_by
 
 CLOSED = [
@@ -34,8 +34,8 @@ MIXED = [
 ]
 SUBJECTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in MODELS if name != "blend"},
-    "blend of closed forms": ("blend", {"parts": CLOSED}),
-    "blend of solved and trained": ("blend", {"parts": MIXED}),
+    "blend of closed forms": ("blend", {"members": CLOSED}),
+    "blend of solved and trained": ("blend", {"members": MIXED}),
 }
 everything = pytest.mark.parametrize("subject", SUBJECTS)
 
@@ -85,7 +85,7 @@ def test_train_and_resume(subject: str, tmp_path: Path) -> None:
     broken = start_run(config, tmp_path / "broken", dataset=hamlet())
 
     def interrupt(stage: str, done: float, total: float | None = None, note: str = "") -> None:
-        if done == 2:
+        if done == 2 and stage.startswith("training"):  # a closed form starts again
             raise KeyboardInterrupt
 
     try:
@@ -103,8 +103,9 @@ def test_train_and_resume(subject: str, tmp_path: Path) -> None:
 def test_update(subject: str, tmp_path: Path) -> None:
     fitted(subject).save(tmp_path / "run")
     item = hamlet().split.train.item_ids.ids[0]
+    now = 2_000_000_000  # the town's times are seconds since 1970 too
     news = pl.DataFrame(
-        {"user": ["somebody new"] * 2, "item": [item, "a new place"], "time": [1, 2]}
+        {"user": ["somebody new"] * 2, "item": [item, "a new place"], "time": [now, now + 1]}
     )
     updated, added = update_run(Run.open(tmp_path / "run"), news, epochs=1)
     assert (added.users, added.items) == (1, 1)

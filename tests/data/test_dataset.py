@@ -68,11 +68,11 @@ def test_the_directory_is_plain_parquet_and_json(saved):
 
 def test_without_validation_names_or_times_there_is_none_of_them(tmp_path, town):
     from ltocf.data.interactions import Interactions
-    from ltocf.data.splits import split_ratio
+    from ltocf.data.splits import split_pairs
 
     train = town.split.train
     timeless = Interactions(train.users, train.items, train.user_ids, train.item_ids)
-    Dataset("bare", split_ratio(timeless, seed=0)).save(tmp_path / "bare")
+    Dataset("bare", split_pairs(timeless, seed=0)).save(tmp_path / "bare")
     again = Dataset.load(tmp_path / "bare")
     assert again.item_names is None
     assert again.split.train.timestamps is None
@@ -186,21 +186,12 @@ def test_a_full_disk_leaves_nothing_behind(town, saved, monkeypatch):
     assert (saved / "dataset.json").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("about", "kind"),
-    [
-        ({"split": "temporal"}, "temporal"),
-        ({"origin": {"options": {"split": "leave-last-out"}}}, "leave-last-out"),
-        ({"origin": {}}, "given"),
-    ],
-    ids=["written down", "among the options, as formerly", "nowhere"],
-)
-def test_the_kind_of_split_is_remembered(unchecked, about, kind):
+def test_the_kind_of_split_is_remembered(unchecked):
     path = unchecked / "dataset.json"
     written = json.loads(path.read_text())
-    assert written.pop("split") == "ratio"
-    path.write_text(json.dumps(written | about))
-    assert Dataset.load(unchecked).split_kind == kind
+    assert written["split"] == "ratio"
+    path.write_text(json.dumps(written | {"split": "temporal"}))
+    assert Dataset.load(unchecked).split_kind == "temporal"
 
 
 def test_an_unknown_kind_of_split_is_damage(unchecked):

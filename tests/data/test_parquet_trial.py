@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from ltocf.data.ingest.memory import read_log
+from ltocf.data.ingest.read_log import read_log
 from ltocf.data.parquet_trial import refuse_unreadable
 from ltocf.errors import DataError
 

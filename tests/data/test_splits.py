@@ -12,9 +12,7 @@ from ltocf.data.splits import (
     hold_out_validation,
     no_split,
     split_given,
-    split_leave_last_out,
-    split_ratio,
-    split_temporal,
+    split_pairs,
 )
 from ltocf.errors import DataError
 
@@ -31,7 +29,7 @@ def pairs_of(part: Interactions) -> set[tuple[object, object]]:
 
 
 def test_a_ratio_split_gives_each_user_the_same_share():
-    split = split_ratio(block(7, 10), 0.8, seed=3)
+    split = split_pairs(block(7, 10), ratio=0.8, seed=3)
     assert split.train.user_degrees.tolist() == [8] * 7
     assert split.test.user_degrees.tolist() == [2] * 7
     assert not pairs_of(split.train) & pairs_of(split.test)
@@ -39,7 +37,7 @@ def test_a_ratio_split_gives_each_user_the_same_share():
 
 
 def test_a_ratio_split_depends_on_the_seed_and_on_nothing_else():
-    first, again, other = (split_ratio(block(9, 9), 0.7, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (split_pairs(block(9, 9), ratio=0.7, seed=seed) for seed in (1, 1, 2))
     assert first.test.fingerprint == again.test.fingerprint != other.test.fingerprint
 
 
@@ -53,7 +51,7 @@ def test_a_ratio_split_never_leaves_a_user_or_an_item_without_train(pairs, ratio
     users, items = np.array(pairs).T
     everything = Interactions.build(users, items, 10, 10)
     try:
-        split = split_ratio(everything, ratio, seed=seed)
+        split = split_pairs(everything, ratio=ratio, seed=seed)
     except DataError as error:
         assert "no interaction for test" in str(error)
         return
@@ -65,7 +63,7 @@ def test_a_ratio_split_never_leaves_a_user_or_an_item_without_train(pairs, ratio
 def test_a_temporal_split_puts_all_of_one_time_on_one_side():
     times = np.array([1, 2, 2, 2, 3, 4])
     users, items = np.array([0, 0, 0, 1, 1, 0]), np.array([0, 1, 2, 0, 1, 3])
-    split = split_temporal(Interactions.build(users, items, 2, 4, times), 0.4)
+    split = split_pairs(Interactions.build(users, items, 2, 4, times), "temporal", 0.4)
     assert pairs_of(split.train) == {(0, 0), (0, 1), (0, 2), (1, 0)}
     assert pairs_of(split.test) == {(1, 1)}
     assert split.dropped == 1, "item 3 first appears after the cut"
@@ -75,7 +73,7 @@ def test_a_temporal_split_puts_all_of_one_time_on_one_side():
 def test_leave_last_out_takes_the_latest_item_of_everyone_who_has_two():
     users, items = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 2, 1, 2, 0])
     times = np.array([5, 9, 1, 3, 2, 8])
-    split = split_leave_last_out(Interactions.build(users, items, 3, 3, times))
+    split = split_pairs(Interactions.build(users, items, 3, 3, times), "leave-last-out")
     assert pairs_of(split.test) == {(0, 1), (2, 0)}
     assert pairs_of(split.train) == {(0, 0), (0, 2), (1, 1), (2, 2)}
 
@@ -83,9 +81,9 @@ def test_leave_last_out_takes_the_latest_item_of_everyone_who_has_two():
 def test_splits_by_time_need_times():
     timeless = Interactions.build(np.array([0, 0]), np.array([0, 1]), 1, 2)
     with pytest.raises(DataError, match="needs a time of each interaction"):
-        split_temporal(timeless)
+        split_pairs(timeless, "temporal")
     with pytest.raises(DataError, match="needs a time of each interaction"):
-        split_leave_last_out(timeless)
+        split_pairs(timeless, "leave-last-out")
 
 
 def given_files(unknown: str = "error", test_user: str = "ada") -> Split:
@@ -126,12 +124,12 @@ def test_a_test_pair_that_train_has_is_dropped():
 
 
 def test_validation_is_cut_from_train_and_never_takes_an_only_pair():
-    split = hold_out_validation(split_ratio(block(60, 20), 0.5, seed=0), 0.3, seed=1)
+    split = hold_out_validation(split_pairs(block(60, 20), ratio=0.5, seed=0), 0.3, seed=1)
     assert split.valid.user_degrees.tolist() == [3] * 60
     assert split.train.user_degrees.tolist() == [7] * 60
     assert pairs_of(split.seen) == pairs_of(split.train) | pairs_of(split.valid)
     assert not pairs_of(split.valid) & pairs_of(split.train)
-    lonely = split_ratio(block(6, 2), 0.5, seed=0)
+    lonely = split_pairs(block(6, 2), ratio=0.5, seed=0)
     assert len(hold_out_validation(lonely, 0.9, seed=0).valid) == 0
 
 
@@ -156,13 +154,13 @@ def test_where_users_have_few_pairs_some_of_them_give_one_to_validation(each):
 def test_a_ratio_split_works_for_users_with_two_pairs_each():
     users = np.repeat(np.arange(500), 2)
     pairs = Interactions.build(users, np.tile(np.arange(20), 50), 500, 20)
-    split = split_ratio(pairs, 0.8, seed=0)
+    split = split_pairs(pairs, ratio=0.8, seed=0)
     assert 0.15 < len(split.test) / len(pairs) < 0.25
 
 
 def test_all_pairs_go_to_train_for_a_model_to_deploy():
     unliked = block(2, 2)
-    cut = split_ratio(block(7, 10), 0.8, seed=0)
+    cut = split_pairs(block(7, 10), ratio=0.8, seed=0)
     split = replace(hold_out_validation(cut, 0.2, seed=0), unliked=unliked)
     whole = all_in_train(split)
     assert pairs_of(whole.train) == pairs_of(block(7, 10))
@@ -186,28 +184,51 @@ def test_validation_can_be_each_users_latest_pairs():
     kept = everything.users < 2
     kept[45] = True  # user 2 has one pair, and keeps it
     train = replace(everything, timestamps=times).select(kept)
-    split = hold_out_validation(no_split(train), 0.1, seed=0, latest=True)
+    split = hold_out_validation(no_split(train), 0.1, seed=0, cut="latest")
     assert pairs_of(split.valid) == {(0, 18), (0, 19), (1, 0), (1, 1)}
 
 
 def test_the_latest_pairs_need_times():
     timeless = no_split(replace(block(6, 20), timestamps=None))
     with pytest.raises(DataError, match="needs a time of each interaction"):
-        hold_out_validation(timeless, seed=0, latest=True)
+        hold_out_validation(timeless, seed=0, cut="latest")
 
 
 def test_validation_is_not_cut_twice():
-    split = hold_out_validation(split_ratio(block(6, 20), 0.5, seed=0), 0.3, seed=1)
+    split = hold_out_validation(split_pairs(block(6, 20), ratio=0.5, seed=0), 0.3, seed=1)
     with pytest.raises(DataError, match="already has a validation set"):
         hold_out_validation(split, 0.1, seed=1)
 
 
 def test_a_split_that_leaves_nothing_to_test_is_an_error():
     with pytest.raises(DataError, match="the split leaves no interaction for test"):
-        split_ratio(block(3, 1), 0.8, seed=0)
+        split_pairs(block(3, 1), ratio=0.8, seed=0)
 
 
 @pytest.mark.parametrize("ratio", [0, 1, 1.5, -0.1, float("nan")])
 def test_a_ratio_outside_0_and_1_is_an_error(ratio):
     with pytest.raises(DataError, match="ratio must lie between 0 and 1"):
-        split_ratio(block(3, 3), ratio, seed=0)
+        split_pairs(block(3, 3), ratio=ratio, seed=0)
+
+
+def test_cold_items_are_a_tenth_of_the_items_and_wholly_test() -> None:
+    random = np.random.default_rng(0)
+    users, items = np.nonzero(random.random((40, 30)) < 0.3)
+    split = split_pairs(Interactions.build(users, items, 40, 30), "cold-items", seed=1)
+    cold = np.flatnonzero(split.test.item_degrees)
+    assert len(cold) == 3
+    assert not split.train.item_degrees[cold].any()
+    assert split.train.n_items == 30
+    assert len(split.train) + len(split.test) + split.dropped == len(users)
+
+
+def test_validation_by_items_holds_out_items_that_train_does_not_know() -> None:
+    random = np.random.default_rng(0)
+    users, items = np.nonzero(random.random((40, 30)) < 0.3)
+    split = split_pairs(Interactions.build(users, items, 40, 30), "cold-items", seed=1)
+    held = hold_out_validation(split, seed=0, cut="items")
+    cold = np.flatnonzero(held.valid.item_degrees)
+    assert len(cold) == 3
+    assert not held.train.item_degrees[cold].any()
+    assert (held.train.user_degrees[np.unique(held.valid.users)] > 0).all()
+    assert len(held.seen) == len(split.train)

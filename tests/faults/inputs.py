@@ -38,7 +38,7 @@ def mutate(content: bytes, chance: random.Random) -> bytes:
 
 def fuzz_logs(seed: int) -> int:
     """A batch of logs: pairs or one line of error. Runs in the lab."""
-    from ltocf.data.ingest.memory import read_log
+    from ltocf.data.ingest.read_log import read_log
     from tests.data.ingest.corpus import CASES
 
     chance = random.Random(seed)

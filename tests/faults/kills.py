@@ -74,7 +74,7 @@ def _settings(path: Path) -> None:
 PREPARE = ("prepare", "log.csv", "-o", DATA)
 BULK = ("recommend", "run", "--all-users", "-k", "5", "-o", f"{TRIAL}/lists.parquet")
 EXPORT = ("export", "run", "-o", f"{TRIAL}/out", "-f", "hnsw", "-f", "onnx")
-TUNE = ("tune", "data", "-o", f"{TRIAL}/tune", "--model", "mf", "--trials", "2", *TRAIN[:3])
+TUNE = ("tune", "data", "-o", f"{TRIAL}/tune", "--model", "mf", "--trials", "2", *TRAIN[1:4])
 UPDATE = ("update", RUN, "new.csv")
 SCENARIOS = {
     "prepare": Scenario(PREPARE, "data", _unless_there(PREPARE), Dataset.load),
@@ -138,7 +138,7 @@ def kill_once(world: World, name: str, random_: random.Random) -> bool:
         scenario.whole(output)
     if (command := scenario.go_on(output)) is not None:
         again = world.lab.ltocf(*command)
-        done = "adds nothing" in again.err or "already finished" in again.err
+        done = "already finished" in again.err
         assert again.code == 0 or (again.clear and done), (name, when, again)
     if name == "tune":
         assert world.lab.call("tests.faults.kills:unfinished_trials", str(output)) == 0

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from ltocf.data.ingest.memory import read_log
+from ltocf.data.ingest.read_log import read_log
 from ltocf.errors import LtocfError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender

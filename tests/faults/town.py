@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ltocf.data.sources.town import make_town
 
-TRAIN = ("dim=8", "epochs=3", "negatives=4", "time_every=1", "batch_size=64")
+TRAIN = ("model=ltocf", "dim=8", "epochs=3", "negatives=4", "time_every=1", "batch_size=64")
 PUBLISHED = "gowalla"  # whose files are small ones of ours in these processes
 
 

@@ -13,6 +13,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.graph import spectrum as spectral
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import singular_vectors
+from ltocf.progress import OutOfTime
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +51,29 @@ def test_singular_vectors_of_users_and_items_belong_together(
 
 
 @pytest.mark.usefixtures("iterated")
-def test_a_larger_cached_set_is_cut_and_a_damaged_one_ignored(
+def test_a_cache_changes_nothing_and_a_damaged_entry_is_ignored(
     graph: BipartiteGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    afresh = singular_vectors(graph, 7, cache=tmp_path / "other")
     first = singular_vectors(graph, 20, cache=tmp_path)
-    (cached,) = tmp_path.glob("*")
-    assert cached.name == f"{graph.interactions.fingerprint}-20.safetensors"
-    monkeypatch.setattr(spectral, "_filtered_subspace", None)  # nothing is computed again
-    assert_close(singular_vectors(graph, 7, cache=tmp_path).items, first.items[:, :7])
-    monkeypatch.undo()
-    monkeypatch.setattr(spectral, "DENSE_SIDE", 0)
+    after = singular_vectors(graph, 7, cache=tmp_path)  # beside a cached set of larger rank
+    assert torch.equal(after.items, afresh.items) and torch.equal(after.values, afresh.values)
+    with monkeypatch.context() as patch:
+        patch.setattr(spectral, "_filtered_subspace", None)  # nothing is computed again
+        assert torch.equal(singular_vectors(graph, 20, cache=tmp_path).items, first.items)
+        assert torch.equal(singular_vectors(graph, 7, cache=tmp_path).items, afresh.items)
+    (cached,) = tmp_path.glob("*-20-*")
     cached.write_bytes(b"not a tensor")
-    assert_close(singular_vectors(graph, 20, cache=tmp_path).items, first.items)
+    assert torch.equal(singular_vectors(graph, 20, cache=tmp_path).items, first.items)
+
+
+@pytest.mark.usefixtures("iterated")
+def test_a_spectrum_can_be_ended_by_who_watches_it(graph: BipartiteGraph, tmp_path: Path) -> None:
+    def at_once(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        raise OutOfTime
+
+    with pytest.raises(OutOfTime):
+        singular_vectors(graph, 20, cache=tmp_path, progress=at_once)
 
 
 def test_a_small_graph_has_no_more_than_its_own_rank(graph: BipartiteGraph) -> None:

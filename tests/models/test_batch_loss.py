@@ -1,11 +1,11 @@
-"""A batch in parts against the same batch in one, and against plain indexing."""
+"""A batch in chunks against the same batch in one, and against plain indexing."""
 
 import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from ltocf.batches.ahead import Batch, Parts
+from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import BPR, Loss, Softmax
 from ltocf.models.batch_loss import batch_loss
 from ltocf.models.losses import score_loss
@@ -25,12 +25,12 @@ def table() -> Tensor:
     return torch.randn(USERS + ITEMS, 4, dtype=torch.float64, generator=random).requires_grad_()
 
 
-def in_parts(*sizes: int) -> Parts:
+def in_parts(*sizes: int) -> ChunkedBatch:
     columns = zip(*(column.split(sizes) for column in BATCH), strict=True)
-    return Parts(PAIRS, (Batch(*part) for part in columns))
+    return ChunkedBatch(PAIRS, (Batch(*chunk) for chunk in columns))
 
 
-def ours(batch: Parts, loss: Loss) -> tuple[Tensor, Tensor, Tensor]:
+def ours(batch: ChunkedBatch, loss: Loss) -> tuple[Tensor, Tensor, Tensor]:
     rows = table()
     mean, counts = batch_loss(
         rows, batch, USERS, loss, lambda near, far: score_loss(near[:, 0], far, loss)

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from ltocf.models import cmn
 from ltocf.models.cmn import CMN, sample_neighbours
+from ltocf.scorers import memory_network
 from tests.models.toys import adjacency, random_graph
 
 
@@ -47,10 +47,10 @@ def test_its_attention_is_that_of_a_dense_computation() -> None:
 def test_ranking_in_blocks_scores_as_training_does(
     hops: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cmn, "ITEMS_AT_ONCE", 4)
+    monkeypatch.setattr(memory_network, "ITEMS_AT_ONCE", 4)
     model = build(hops=hops)
     users, items = torch.tensor([8, 0, 3, 0]), torch.arange(11).expand(4, -1)
-    ranked = model.scorer()(users.numpy().astype(np.int32))
+    ranked = torch.from_numpy(model.scorer()(users.numpy().astype(np.int32)))
     assert_close(ranked, model.score(users, items).detach())
 
 

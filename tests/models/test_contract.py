@@ -18,8 +18,8 @@ from ltocf.models.base import Model
 from ltocf.ranking.top_k import top_k
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.pipeline import start_run
-from ltocf.runs.records import EpochRecord, TrainState
 from ltocf.runs.run import Run
+from ltocf.training.records import EpochRecord, TrainState
 from tests.models.toys import fit, random_graph, two_communities
 
 FLOORS = ("popularity", "random")  # they know nothing of who you are
@@ -40,7 +40,7 @@ def trained(name: str) -> tuple[Model, list[EpochRecord]]:
 
 
 def scores(model: Model) -> torch.Tensor:
-    return model.scorer()(np.arange(model.graph.n_users, dtype=np.int32))
+    return torch.from_numpy(model.scorer()(np.arange(model.graph.n_users, dtype=np.int32)))
 
 
 TRAINED = [name for name in MODELS if make(name).trained]
@@ -71,7 +71,10 @@ def test_gradients_reach_every_parameter(name: str) -> None:
     model.before_step_(0.5, seed=0)
     for batch in model.batches(LOSS, **arguments):  # type: ignore[arg-type]
         model.add_gradients_(batch, LOSS)
-    learned = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    groups = model.parameter_groups(TrainConfig()).values()
+    apart = {id(p) for group in groups if group.on_held_out for p in group.parameters}
+    parameters = [(n, p) for n, p in model.named_parameters() if id(p) not in apart]
+    learned = {name: p for name, p in parameters if p.requires_grad}
     assert not [n for n, p in learned.items() if p.grad is None or not p.grad.abs().sum() > 0]
 
 
@@ -141,7 +144,7 @@ def test_users_and_items_without_pairs_are_scored_with_finite_numbers(name: str)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_users_scores_do_not_depend_on_who_is_scored_with_them(name: str) -> None:
     model = trained(name)[0]
-    alone = model.scorer()(np.array([7], np.int32))
+    alone = torch.from_numpy(model.scorer()(np.array([7], np.int32)))
     assert_close(alone[0], scores(model)[7], rtol=1e-5, atol=1e-5)
 
 

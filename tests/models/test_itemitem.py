@@ -41,7 +41,7 @@ def dense(graph: BipartiteGraph) -> Matrix:
 
 def scores(model: Model) -> Matrix:
     model.initialise_(seed=0)
-    return model.scorer()(np.arange(model.graph.n_users, dtype=np.int32)).double().numpy()
+    return model.scorer()(np.arange(model.graph.n_users, dtype=np.int32)).astype(np.float64)
 
 
 def ridge_scores(R: Matrix, l2: float) -> Matrix:
@@ -65,7 +65,7 @@ def test_ease_scores_a_new_user_as_the_known_one_with_their_history(graph: Bipar
     model = EASE(graph, EASE.Config(l2=3))
     known = scores(model)
     new = model.scorer().from_history(csr_array(dense(graph).astype(np.float32)))
-    np.testing.assert_allclose(new.numpy(), known, atol=1e-5)
+    np.testing.assert_allclose(new, known, atol=1e-5)
 
 
 def test_sparse_ease_with_nothing_dropped_is_ease() -> None:
@@ -96,6 +96,73 @@ def test_sparse_ease_solves_on_the_neighbours_it_keeps() -> None:
     np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
+def family_scores(R: Matrix, l2: float, p: float, xi: float, alpha: float, beta: float) -> Matrix:
+    """Each item regressed on all others, by users who count degree^-beta, with a ridge that grows
+    with the degree; one that would explain itself by more than xi is scaled by 1 - xi."""
+    degrees, counts = np.maximum(R.sum(1), 1), R.sum(0)
+    G = R.T @ (R / degrees[:, None] ** beta)
+    ridge = np.diag(l2 + p / (1 - p) * counts)
+    powers = np.maximum(counts, 1) ** alpha
+    W = np.zeros_like(G)
+    for item in range(len(G)):
+        others = np.delete(np.arange(len(G)), item)
+        free = np.linalg.solve(G + ridge, G[:, item])
+        if free[item] > xi:
+            rest = (G + ridge)[np.ix_(others, others)]
+            free[others] = (1 - xi) * np.linalg.solve(rest, G[others, item])
+        W[others, item] = powers[others] * free[others] / powers[item]
+    return R @ W
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        {"dropout": 0.4},
+        {"self_weight": 0.1},
+        {"user_power": 0.5},
+        {"item_power": 0.3},
+        {"dropout": 0.3, "self_weight": 0.1, "user_power": 0.4, "item_power": 0.2},
+    ],
+    ids=["edlae", "rdlae", "users", "items", "all"],
+)
+def test_eases_family_is_its_regression_item_by_item(
+    graph: BipartiteGraph, family: dict[str, float]
+) -> None:
+    names = ("dropout", "self_weight", "item_power", "user_power")
+    expected = family_scores(dense(graph), 3, *(family.get(name, 0.0) for name in names))
+    model = EASE(graph, EASE.Config(l2=3, **family))
+    np.testing.assert_allclose(scores(model), expected, atol=1e-5)
+    new = model.scorer().from_history(csr_array(dense(graph).astype(np.float32)))
+    np.testing.assert_allclose(new, expected, atol=1e-5)
+
+
+def test_eases_family_with_zeros_is_ease(graph: BipartiteGraph) -> None:
+    zeros = {"dropout": 0.0, "self_weight": 0.0, "user_power": 0.0, "item_power": 0.0}
+    ours = scores(EASE(graph, EASE.Config(l2=3, **zeros)))
+    np.testing.assert_allclose(ours, ridge_scores(dense(graph), 3), atol=1e-5)
+
+
+def test_sparse_ease_has_the_same_family() -> None:
+    graph = make_full_graph()
+    family = {"dropout": 0.3, "self_weight": 0.1, "user_power": 0.4, "item_power": 0.2}
+    ours = scores(SparseEASE(graph, SparseEASE.Config(l2=3, neighbours=9, **family)))
+    np.testing.assert_allclose(ours, scores(EASE(graph, EASE.Config(l2=3, **family))), atol=1e-5)
+
+
+def test_sparse_ease_never_explains_an_item_by_one_without_a_common_user() -> None:
+    """EASE does, by way of items that both share users with."""
+    users, items = np.array([[0, 0, 1, 1], [0, 1, 1, 2]])  # 0 and 2 meet only in 1
+    graph = BipartiteGraph(Interactions.build(users, items, user_ids=2, item_ids=3))
+    alone = csr_array(np.array([[1, 0, 0]], np.float32))
+    found = {}
+    for kind in (EASE, SparseEASE):
+        model = kind(graph, kind.Config(l2=1))
+        model.initialise_(seed=0)
+        found[kind] = float(model.scorer().from_history(alone)[0, 2])
+    assert found[SparseEASE] == 0
+    assert found[EASE] < -0.01
+
+
 def test_ease_says_what_it_needs_before_it_takes_it() -> None:
     with pytest.raises(ConfigError, match=r"ease needs 0.0 GB .* use sparse_ease"):
         EASE(make_graph(12, 20), EASE.Config(gigabytes=1e-9))
@@ -109,6 +176,21 @@ def test_rp3beta_is_three_steps_of_a_walk(graph: BipartiteGraph) -> None:
     W /= np.maximum(W.sum(1, keepdims=True), 1e-12)
     ours = scores(RP3Beta(graph, RP3Beta.Config(alpha=0.8, beta=0.4, neighbours=99)))
     np.testing.assert_allclose(ours, R @ W, atol=1e-6)
+
+
+def test_rp3beta_raises_weights_to_alpha() -> None:
+    """Plays of 1, 3 and 7 are strengths of 1, 2 and 3: transition probabilities, to a power."""
+    plays = np.array([[1, 3, 0], [7, 1, 3], [0, 1, 7]], np.float32)
+    users, items = np.nonzero(plays)
+    train = Interactions.build(users, items, 3, 3, weights=plays[users, items])
+    R = np.log2(1 + plays)
+    W = (R / R.sum(0)).T ** 0.5 @ (R / R.sum(1, keepdims=True)) ** 0.5
+    np.fill_diagonal(W, 0)
+    W /= W.sum(1, keepdims=True)
+    model = RP3Beta(BipartiteGraph(train), RP3Beta.Config(alpha=0.5, beta=0, neighbours=9))
+    model.initialise_(seed=0)
+    ones = csr_array(np.eye(3, dtype=np.float32))
+    np.testing.assert_allclose(model.scorer().from_history(ones), W, atol=1e-6)
 
 
 def test_item_knn_is_the_shrunk_cosine(graph: BipartiteGraph) -> None:

@@ -20,4 +20,4 @@ def test_its_score_is_the_sum_of_its_layers_scores() -> None:
         users, items = graph.split(layer)
         expected = expected + users @ items.T
         layer = step @ layer
-    assert_close(model.scorer()(np.arange(9, dtype=np.int32)), expected.detach())
+    assert_close(torch.from_numpy(model.scorer()(np.arange(9, dtype=np.int32))), expected.detach())

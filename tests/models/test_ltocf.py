@@ -73,7 +73,7 @@ def test_a_new_user_with_a_known_history_gets_that_users_vector(graph: Bipartite
     model = build(graph)
     with torch.no_grad():
         model.weight[: graph.n_users] = 0  # then only the history speaks
-    final, history = model.embeddings(), model.fold_in().history
+    final, history = model.embeddings(), torch.from_numpy(model.fold_in().history)
     train = graph.interactions
     for user in range(graph.n_users):
         items = torch.from_numpy(train.items_of(user)).long()
@@ -86,7 +86,7 @@ def test_a_new_user_with_a_known_history_gets_that_users_vector(graph: Bipartite
 def test_learned_times_are_saved_and_restored(graph: BipartiteGraph) -> None:
     model, other = build(graph), build(graph)
     with torch.no_grad():
-        model.times.inner.copy_(torch.tensor([0.5, 1.25, 3.5]))
+        model.times.move_to_(torch.tensor([0, 0.5, 1.25, 3.5, 4.5]))
     other.load_state_dict(model.state_dict())
     assert_close(other.embeddings(), model.embeddings(), rtol=0, atol=0)
 
@@ -132,11 +132,11 @@ def test_times_of_an_eighth_of_the_pairs_are_carried_over(
     learned = LTOCF(BipartiteGraph(few), LTOCF.Config(dim=8, end_time=6, times=(1.0, 3.0)))
     config = LTOCF.Config(dim=8, end_time=4, time_points=2, learn_times=kind)
     model = LTOCF(BipartiteGraph(whole), config)
-    model.carry_(learned)
+    model.take_learned_from_(learned)
     assert_close(model.times(), factor * learned.times(), rtol=1e-12, atol=0, check_dtype=False)
     as_given = LTOCF(BipartiteGraph(whole), learned.config.model_copy(update={"learn_times": kind}))
-    as_given.carry_(learned)  # which nobody has moved
-    assert_close(as_given.times(), learned.times(), rtol=0, atol=0)
+    as_given.take_learned_from_(learned)  # which nobody has moved
+    assert_close(as_given.times(), learned.times(), rtol=1e-12, atol=0)
 
 
 def test_fixed_times_are_in_no_parameter_group(graph: BipartiteGraph) -> None:
@@ -178,6 +178,28 @@ def test_a_spectral_start_scores_like_the_best_low_rank_approximation(name, haml
     N[train.users, train.items] = degrees**-0.5
     U, s, Vt = np.linalg.svd(N)
     expected = (U[:, :12] * s[:12]) @ Vt[:12]
-    scores = model.scorer()(np.arange(train.n_users, dtype=np.int32)).numpy()
+    scores = model.scorer()(np.arange(train.n_users, dtype=np.int32))
     correlation = np.corrcoef(scores.ravel(), expected.ravel())[0, 1]
     assert correlation > 0.97  # less than 1 for the noise
+
+
+@pytest.mark.parametrize("solver", ["euler", "midpoint", "rk4", "adams_moulton", "exact"])
+def test_heat_diffusion_smooths_however_long_the_interval(
+    graph: BipartiteGraph, solver: str
+) -> None:
+    config = {"solver": solver, "operator": "laplacian", "end_time": 12.0, "learn_times": False}
+    model = LTOCF(graph, LTOCF.Config(dim=4, connection="residual", scale="natural", **config))
+    x = torch.linspace(-1, 1, 41, dtype=torch.float64)
+    response = model.natural_response(x).detach().abs()
+    assert response.argmax() == 40  # with too long a step, the roughest would grow most
+    assert response.max() <= 1
+
+
+def test_steps_that_are_too_long_for_diffusion_are_refused_with_their_number(
+    graph: BipartiteGraph,
+) -> None:
+    config = {
+        "operator": "laplacian", "end_time": 8.0, "steps_per_interval": 1, "learn_times": False,
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match="set steps_per_interval=2"):
+        LTOCF(graph, LTOCF.Config(dim=4, **config)).response(torch.ones(1).double())

@@ -7,8 +7,8 @@ from torch import nn
 from torch.testing import assert_close
 
 from ltocf.errors import ConfigError
-from ltocf.models import neumf
 from ltocf.models.neumf import NeuMF
+from ltocf.scorers import networks
 from tests.models.toys import random_graph
 
 
@@ -33,10 +33,10 @@ def test_a_score_is_the_network_over_both_vectors_and_their_product() -> None:
 def test_ranking_in_blocks_scores_as_training_does(
     layers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(neumf, "ITEM_BLOCK", 4)
+    monkeypatch.setattr(networks, "ITEM_BLOCK", 4)
     model = build(layers=layers)
     users, items = torch.tensor([0, 3, 8]), torch.arange(11).expand(3, -1)
-    ranked = model.scorer()(users.numpy().astype(np.int32))
+    ranked = torch.from_numpy(model.scorer()(users.numpy().astype(np.int32)))
     assert_close(ranked, model.score(users, items).detach())
 
 

@@ -15,7 +15,7 @@ from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.runs.settings import means_something
-from ltocf.runs.training import train
+from ltocf.training.training import train
 
 USERS, ITEMS = 16, 8  # of one community
 
@@ -48,7 +48,7 @@ def fit(model: Model, config: TrainConfig, loss: Loss, *, seed: int, **more: Any
     model.solve_(seed)
     if "state" not in more:
         model.draw_(seed)
-    return train(model, config, loss, seed=seed, **more) if model.trained else []
+    return train(model, config, loss, seed=seed, **more).records if model.trained else []
 
 
 def random_graph() -> BipartiteGraph:

@@ -28,7 +28,7 @@ def result(
     output = model.embeddings()
     (output * probe).sum().backward()
     assert model.weight.grad is not None and model.times.inner.grad is not None
-    return output.detach(), model.weight.grad, model.times.inner.grad
+    return output.detach(), model.weight.grad, model.times.inner.grad  # type: ignore[return-value]
 
 
 @settings(deadline=None, max_examples=40)
@@ -36,14 +36,22 @@ def result(
     graphs(),
     st.sampled_from(FIXED_STEP),
     st.sampled_from(["linear", "residual"]),
-    st.sampled_from(["adjacency", "laplacian"]),
-    st.sampled_from([{"steps_per_interval": 1}, {"steps_per_interval": 3}, {"step_size": 0.3}]),
+    st.sampled_from(
+        [
+            {"steps_per_interval": 1},
+            {"steps_per_interval": 3},
+            {"step_size": 0.3},
+            # Short enough steps for every one of the solvers to be stable.
+            {"operator": "laplacian", "steps_per_interval": 12},
+            {"operator": "laplacian", "step_size": 0.12},
+        ]
+    ),
 )
 def test_fixed_step_solvers_agree_to_rounding(
-    graph: BipartiteGraph, solver: str, connection: str, operator: str, steps: dict[str, float]
+    graph: BipartiteGraph, solver: str, connection: str, steps: dict[str, object]
 ) -> None:
     probe = torch.randn(graph.n_nodes, 2, dtype=torch.float64)
-    setting = {"solver": solver, "connection": connection, "operator": operator, **steps}
+    setting = {"solver": solver, "connection": connection, **steps}
     ours = result(graph, probe, **setting)
     theirs = result(graph, probe, **setting, propagation="reference")
     for a, b in zip(ours, theirs, strict=True):
@@ -87,5 +95,5 @@ def test_learnable_weights_get_the_gradient_of_the_reference() -> None:
 
 @pytest.mark.parametrize("solver", ["exact", "adams_moulton"])
 def test_solvers_that_torchdiffeq_lacks_have_no_reference(solver: str) -> None:
-    with pytest.raises(ConfigError, match=f"torchdiffeq has no '{solver}'"):
+    with pytest.raises(ConfigError, match="torchdiffeq has no such solver"):
         LTOCF.Config(solver=solver, propagation="reference")

@@ -13,8 +13,8 @@ from torch.testing import assert_close
 
 from ltocf.errors import ConfigError
 from ltocf.ode import one_step
-from ltocf.ode.solvers import SOLVERS, Solver
-from ltocf.ode.torchdiffeq import METHODS
+from ltocf.ode.library import METHODS
+from ltocf.ode.solvers import SOLVERS, find_solver
 
 OURS = ["euler", "midpoint", "rk4", "exact", "adams_moulton", "dormand_prince"]
 X = torch.linspace(-1, 1, 9, dtype=torch.float64)
@@ -29,7 +29,9 @@ def times(*values: float) -> Tensor:
 )
 def test_halving_the_steps_divides_the_error_by_two_to_the_order(name: str, order: int) -> None:
     errors = [
-        (Solver(name, steps=n).states(X, times(0, 3), "residual")[-1] - (3 * X).exp()).abs().max()
+        (find_solver(name, steps=n).states(X, times(0, 3), "residual")[-1] - (3 * X).exp())
+        .abs()
+        .max()
         for n in (32, 64)
     ]
     assert abs(torch.log2(errors[0] / errors[1]).item() - order) < 0.15
@@ -45,14 +47,14 @@ def test_dormand_prince_steps_are_of_order_five() -> None:
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-7, 1e-10])
 def test_dormand_prince_keeps_its_tolerance_and_no_more(rtol: float) -> None:
-    y = Solver("dormand_prince", rtol=rtol, atol=rtol).states(X, times(0, 1.3, 4), "residual")
+    y = find_solver("dormand_prince", rtol=rtol, atol=rtol).states(X, times(0, 1.3, 4), "residual")
     error = ((y[-1] - (4 * X).exp()).abs() / (1 + (4 * X).exp())).max()
     assert rtol * 1e-3 < error < rtol * 20
 
 
 def test_dormand_prince_refuses_a_tolerance_beyond_float64() -> None:
     with pytest.raises(ConfigError, match="rtol=1e-30"):
-        Solver("dormand_prince", rtol=1e-30, atol=1e-30).states(X, times(0, 4), "residual")
+        find_solver("dormand_prince", rtol=1e-30, atol=1e-30).states(X, times(0, 4), "residual")
 
 
 def adams_moulton_by_iteration(x: float, h: float, n: int) -> float:
@@ -74,17 +76,17 @@ def adams_moulton_by_iteration(x: float, h: float, n: int) -> float:
 
 
 def test_adams_moulton_is_the_papers_equation() -> None:
-    ours = Solver("adams_moulton", steps=8).states(X, times(0, 4), "residual")[-1]
+    ours = find_solver("adams_moulton", steps=8).states(X, times(0, 4), "residual")[-1]
     theirs = [adams_moulton_by_iteration(x, 0.5, 8) for x in X.tolist()]
     assert_close(ours, times(*theirs), rtol=0, atol=1e-11)
 
 
 def test_adams_moulton_keeps_its_history_from_one_interval_to_the_next() -> None:
-    across = Solver("adams_moulton").states(X, times(0, 1, 2, 3, 4), "residual")[-1]
-    within = Solver("adams_moulton", steps=4).states(X, times(0, 4), "residual")[-1]
+    across = find_solver("adams_moulton").states(X, times(0, 1, 2, 3, 4), "residual")[-1]
+    within = find_solver("adams_moulton", steps=4).states(X, times(0, 4), "residual")[-1]
     assert_close(across, within, rtol=0, atol=1e-13)
     assert (
-        across - Solver("rk4", steps=4).states(X, times(0, 4), "residual")[-1]
+        across - find_solver("rk4", steps=4).states(X, times(0, 4), "residual")[-1]
     ).abs().max() > 0.01
 
 
@@ -92,7 +94,7 @@ def test_adams_moulton_stays_of_order_four_on_unequal_steps() -> None:
     errors = []
     for n in (32, 64):
         grid = 3 * torch.linspace(0, 1, n + 1, dtype=torch.float64) ** 1.5
-        y = Solver("adams_moulton").states(X, grid, "residual")[-1]
+        y = find_solver("adams_moulton").states(X, grid, "residual")[-1]
         errors.append((y - (3 * X).exp()).abs().max())
     assert torch.log2(errors[0] / errors[1]).item() > 3.7
 
@@ -101,22 +103,22 @@ def test_adams_moulton_says_when_it_would_be_rk4_under_another_name() -> None:
     with pytest.raises(
         ConfigError, match="1 step\\(s\\) in it are too few; set steps_per_interval=4"
     ):
-        Solver("adams_moulton").states(X, times(0, 1, 2), "linear")
+        find_solver("adams_moulton").states(X, times(0, 1, 2), "linear")
 
 
 def test_adams_moulton_refuses_a_step_past_its_pole() -> None:
     with pytest.raises(ConfigError, match="no stable step of 3"):
-        Solver("adams_moulton").states(X, times(0, 3, 6, 9), "residual")
+        find_solver("adams_moulton").states(X, times(0, 3, 6, 9), "residual")
 
 
 def test_the_exact_solver_is_the_exponential() -> None:
-    y = Solver("exact").states(X, times(0, 0.7, 2), "residual")
+    y = find_solver("exact").states(X, times(0, 0.7, 2), "residual")
     assert_close(y, torch.exp(times(0, 0.7, 2)[:, None] * X), rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "adams_moulton"])
 def test_every_solver_feeds_increments_on_in_the_linear_connection(name: str) -> None:
-    solver = Solver(name, steps=2, rtol=1e-5, atol=1e-6)
+    solver = find_solver(name, steps=2, rtol=1e-5, atol=1e-6)
     states = solver.states(X, times(0, 0.5, 1.75), "linear")
     first = solver.trajectory(X, torch.ones_like(X), times(0, 0.5))[-1] - 1
     second = first * (solver.trajectory(X, torch.ones_like(X), times(0.5, 1.75))[-1] - 1)
@@ -126,7 +128,7 @@ def test_every_solver_feeds_increments_on_in_the_linear_connection(name: str) ->
 @pytest.mark.parametrize("name", [*OURS, "heun3", "explicit_adams", "dopri5"])
 @pytest.mark.parametrize("connection", ["linear", "residual"])
 def test_every_solver_is_differentiable_in_the_times(name: str, connection: str) -> None:
-    solver = Solver(name, steps=8, rtol=1e-6, atol=1e-7)
+    solver = find_solver(name, steps=8, rtol=1e-6, atol=1e-7)
 
     def last_state(t: Tensor) -> Tensor:
         return solver.states(X, torch.cat([times(0), t]), connection)[-1].sum()  # type: ignore[arg-type]
@@ -142,13 +144,13 @@ def test_every_solver_is_differentiable_in_the_times(name: str, connection: str)
 
 
 def test_a_step_size_leaves_a_shorter_last_step() -> None:
-    grid = Solver("rk4", step_size=0.4).grid(times(0, 1, 1.5))
+    grid = find_solver("rk4", step_size=0.4).grid(times(0, 1, 1.5))
     assert_close(grid, times(0, 0.4, 0.8, 1, 1.4, 1.5))
 
 
 def test_an_unknown_solver_is_refused_with_the_choices() -> None:
     with pytest.raises(ConfigError, match="unknown solver 'rk5'; choose one of: euler, midpoint"):
-        Solver("rk5")
+        find_solver("rk5")
 
 
 def test_dormand_prince_is_the_published_polynomial() -> None:

@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from ltocf.errors import ConfigError, DataError
 from ltocf.ranking.metrics import evaluate, list_metrics
@@ -17,8 +16,8 @@ from tests.conftest import interactions_of
 SEEN_NOTHING = interactions_of([], 3, 10)
 
 
-def shows_zero_to_four(users: np.ndarray) -> torch.Tensor:
-    return torch.arange(10, 0, -1).float().repeat(len(users), 1)
+def shows_zero_to_four(users: np.ndarray) -> np.ndarray:
+    return np.tile(np.arange(10, 0, -1, dtype=np.float32), (len(users), 1))
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,14 @@
 """Everybody's list in one file."""
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import IdMap
 from ltocf.errors import ConfigError, DataError
 from ltocf.recommend import bulk
 from ltocf.recommend.bulk import recommend_all
@@ -30,7 +34,9 @@ def test_the_file_holds_what_recommend_answers(town, tmp_path):
     report = recommend_all(
         town, tmp_path / "recs.parquet", 5, progress=lambda *done: seen.append(done)
     )
-    assert pl.read_parquet(tmp_path / "recs.parquet").equals(town.recommend(everybody(town), 5))
+    assert_frame_equal(
+        pl.read_parquet(tmp_path / "recs.parquet"), town.recommend(everybody(town), 5)
+    )
     assert (report.users, report.rows, report.resumed) == (120, 600, 0)
     assert seen == [("recommending", done, 120) for done in (50, 100, 120)]
     assert [path.name for path in tmp_path.iterdir()] == ["recs.parquet"]
@@ -60,7 +66,7 @@ def test_an_interrupted_job_goes_on_where_it_stopped(town, tmp_path):
     assert list((tmp_path / "recs.parquet.parts").glob("000000.*.parquet"))
     report = recommend_all(town, output, 5)
     assert report.resumed == 50
-    assert pl.read_parquet(output).equals(town.recommend(everybody(town), 5))
+    assert_frame_equal(pl.read_parquet(output), town.recommend(everybody(town), 5))
 
 
 def test_a_damaged_part_is_made_again(town, tmp_path):
@@ -69,7 +75,7 @@ def test_a_damaged_part_is_made_again(town, tmp_path):
     (part,) = (tmp_path / "recs.parquet.parts").glob("000000.*.parquet")
     part.write_bytes(part.read_bytes()[:-9])
     assert recommend_all(town, output, 5).resumed == 0
-    assert pl.read_parquet(output).equals(town.recommend(everybody(town), 5))
+    assert_frame_equal(pl.read_parquet(output), town.recommend(everybody(town), 5))
 
 
 def test_parts_of_other_options_or_another_model_are_not_taken(town, hamlet, tmp_path):
@@ -81,6 +87,40 @@ def test_parts_of_other_options_or_another_model_are_not_taken(town, hamlet, tmp
     with pytest.raises(DataError, match="interrupted job of another run"):
         recommend_all(other, output, 5, keep_seen=True)
     assert recommend_all(town, output, 5, overwrite=True).resumed == 0
+
+
+def renamed(hamlet: Dataset) -> Dataset:
+    """The same pairs, of other people."""
+    split = hamlet.split
+    ids = IdMap(split.train.user_ids.ids.cast(pl.String) + "-of-another-town")
+    named = {
+        name: replace(getattr(split, name), user_ids=ids) for name in ("train", "valid", "test")
+    }
+    return replace(hamlet, split=replace(split, **named))
+
+
+def test_a_job_does_not_go_on_with_other_peoples_lists(hamlet, tmp_path):
+    here, there = (Recommender("ease").fit(data) for data in (hamlet, renamed(hamlet)))
+    output = tmp_path / "recs.parquet"
+    interrupt_after_first_part(here, output)
+    with pytest.raises(DataError, match="interrupted job of another run"):
+        recommend_all(there, output, 5)
+    report = recommend_all(there, output, 5, overwrite=True)
+    assert report.resumed == 0
+    assert_frame_equal(pl.read_parquet(output), there.recommend(everybody(there), 5))
+
+
+def test_a_job_does_not_go_on_with_a_model_that_differs_in_a_number_only(hamlet, tmp_path):
+    one, other = (
+        Recommender(
+            "blend", members=[{"model": "ease", "weight": 1}, {"model": "itemknn", "weight": w}]
+        ).fit(hamlet)
+        for w in (1, 0.25)
+    )
+    output = tmp_path / "recs.parquet"
+    interrupt_after_first_part(one, output)
+    with pytest.raises(DataError, match="interrupted job of another run"):
+        recommend_all(other, output, 5)
 
 
 def test_an_old_file_is_not_replaced_unasked(town, tmp_path):

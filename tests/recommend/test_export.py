@@ -7,11 +7,20 @@ import numpy as np
 import onnxruntime
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError, DataError
+from ltocf.recommend import onnx_scoring
 from ltocf.recommend.export import export
 from ltocf.recommend.new_users import history_matrix
 from ltocf.recommend.recommender import Recommender
+
+FINISHED = ("lists", "neighbours")
+
+
+def seen_of(recommender: Recommender) -> Interactions:
+    return recommender.fitted.seen
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +37,8 @@ def exported(town, tmp_path_factory):
 
 def test_embeddings_read_back_with_ids_and_names(town, exported, hamlet):
     users, items = (pl.read_parquet(exported / f"{side}.parquet") for side in ("users", "items"))
-    np.testing.assert_array_equal(users["vector"].to_numpy(), town.scorer.users.numpy())
-    np.testing.assert_array_equal(items["vector"].to_numpy(), town.scorer.items.numpy())
+    np.testing.assert_array_equal(users["vector"].to_numpy(), town.scorer.users)
+    np.testing.assert_array_equal(items["vector"].to_numpy(), town.scorer.items)
     assert users["id"].to_list() == hamlet.split.train.user_ids.ids.to_list()
     assert items["name"].to_list() == hamlet.item_names["name"].to_list()
 
@@ -46,7 +55,7 @@ def test_the_index_reads_back_and_its_recall_is_measured(town, exported):
     index.load_index(str(exported / "items.hnsw"))
     index.set_ef(90)
     items = pl.read_parquet(exported / "items.parquet")["id"]
-    labels, _ = index.knn_query(town.scorer.users[:5].numpy(), 3)
+    labels, _ = index.knn_query(town.scorer.users[:5], 3)
     users = town.fitted.seen.user_ids.ids.head(5).to_list()
     exact = town.recommend(users, 3, keep_seen=True)["item"].to_list()
     assert items.gather(labels.ravel().astype(np.int64)).to_list() == exact
@@ -59,7 +68,7 @@ def test_onnx_scores_users_as_the_model_does(town, exported):
     session = onnxruntime.InferenceSession(exported / "users.onnx")
     rows = np.array([3, 0, 119])
     (scores,) = session.run(None, {"users": rows})
-    expected = town.scorer(rows.astype(np.int32)).numpy()
+    expected = town.scorer(rows.astype(np.int32))
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -76,7 +85,7 @@ def test_onnx_scores_histories_as_the_model_does(town, exported):
     session = onnxruntime.InferenceSession(exported / "histories.onnx")
     histories = history_matrix([np.array([1, 5, 8]), np.array([], int), np.array([0])], 90)
     (scores,) = session.run(None, {"histories": (histories.toarray() > 0).astype(np.float32)})
-    expected = town.scorer.from_history(histories).numpy()
+    expected = town.scorer.from_history(histories)
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -85,7 +94,7 @@ def test_onnx_knows_what_came_last(hamlet, tmp_path):
     export(recent, tmp_path / "out", ["onnx"])
     session = onnxruntime.InferenceSession(tmp_path / "out" / "histories.onnx")
     histories = history_matrix([np.array([8, 1, 5]), np.array([], int), np.array([0])], 90)
-    expected = recent.scorer.from_history(histories).numpy()
+    expected = recent.scorer.from_history(histories)
     (scores,) = session.run(None, {"histories": histories.toarray()})
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-7)
     (unordered,) = session.run(None, {"histories": np.sign(histories.toarray())})
@@ -98,14 +107,89 @@ def test_a_model_without_fold_in_has_no_graph_for_histories(hamlet, tmp_path):
     assert not (tmp_path / "out" / "histories.onnx").exists()
 
 
-def test_a_closed_form_has_nothing_to_export(hamlet, tmp_path):
-    with pytest.raises(ConfigError, match="gfcf has no embeddings to export"):
-        export(Recommender("gfcf", rank=4).fit(hamlet), tmp_path / "out")
+@pytest.fixture(scope="module")
+def blend(hamlet) -> Recommender:
+    members = [
+        {"model": "ease", "weight": 1.0},
+        {"model": "ltocf", "weight": 0.5, "options": {"dim": 8}},
+        {"model": "gfcf", "weight": 0.25, "options": {"rank": 4}},
+    ]
+    return Recommender("blend", epochs=1, members=members).fit(hamlet)
+
+
+def test_a_blends_lists_and_neighbours_are_its_answers(blend, tmp_path):
+    report = export(blend, tmp_path / "out", ["lists", "neighbours"], k=4)
+    users, items = (ids.ids.to_list() for ids in (seen_of(blend).user_ids, seen_of(blend).item_ids))
+    read = {name: pl.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in FINISHED}
+    assert_frame_equal(read["lists"], blend.recommend(users, 4))
+    assert_frame_equal(read["neighbours"], blend.similar_items(items, 4))
+    assert report["lists"] == {"users": 120, "rows": 480}
+    assert report["neighbours"] == {"items": 90, "rows": 360}
+    kept = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert kept == ["digests.json", "export.json", "lists.parquet", "neighbours.parquet"]
+
+
+LINEAR = {
+    "ease": {"recency": 0.5},
+    "gfcf": {"rank": 4},
+    "turbocf": {},
+    "rp3beta": {},
+    "transitions": {},
+    "popularity": {},
+}
+
+
+def scores_by_onnx(recommender: Recommender, directory) -> tuple[np.ndarray, np.ndarray]:
+    export(recommender, directory, ["onnx"])
+    scoring = onnxruntime.InferenceSession(directory / "histories.onnx")
+    histories = history_matrix([np.array([8, 1, 5]), np.array([0]), np.array([30, 2])], 90)
+    (scores,) = scoring.run(None, {"histories": histories.toarray()})
+    return scores, recommender.scorer.from_history(histories)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_onnx_scores_histories_as_a_closed_form_does(hamlet, tmp_path, name):
+    recommender = Recommender(name, **LINEAR[name]).fit(hamlet)
+    scores, expected = scores_by_onnx(recommender, tmp_path / "out")
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+def test_onnx_scores_histories_as_a_blend_does(blend, tmp_path):
+    scores, expected = scores_by_onnx(blend, tmp_path / "out")
+    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-4)
+    assert not (tmp_path / "out" / "users.onnx").exists()
+
+
+def test_onnx_of_what_is_no_product_or_too_large_is_refused(hamlet, blend, tmp_path, monkeypatch):
+    network = Recommender("multvae", epochs=1).fit(hamlet)
+    with pytest.raises(ConfigError, match=r"multvae is more than products.*--format lists"):
+        export(network, tmp_path / "out", ["onnx"])
+    monkeypatch.setattr(onnx_scoring, "MOST_BYTES", 4 * 90 * 90 - 1)
+    with pytest.raises(ConfigError, match=r"a table of 90 x 90 weights .*--format neighbours"):
+        export(blend, tmp_path / "out", ["onnx"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_lists_go_with_vectors_and_into_csv(town, tmp_path):
+    export(town, tmp_path / "out", ["lists", "parquet"], k=2, csv=True)
+    read = pl.read_csv(tmp_path / "out" / "lists.csv")
+    users = seen_of(town).user_ids.ids.to_list()
+    assert read["item"].to_list() == town.recommend(users, 2)["item"].to_list()
+    assert (tmp_path / "out" / "items.parquet").exists()
+
+
+@pytest.mark.parametrize("format", ["parquet", "hnsw"])
+def test_who_has_no_vectors_is_told_what_can_be_exported(hamlet, tmp_path, format):
+    message = "gfcf has no embeddings to export; .*--format lists.*--format neighbours"
+    with pytest.raises(ConfigError, match=message):
+        export(Recommender("gfcf", rank=4).fit(hamlet), tmp_path / "out", ["lists", format])
     assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_format_and_a_full_directory_are_refused(town, tmp_path):
-    with pytest.raises(ConfigError, match="unknown format 'faiss'; choose one of: parquet, hnsw"):
+    with pytest.raises(
+        ConfigError, match="unknown format 'faiss'; choose one of: lists, neighbours, parquet"
+    ):
         export(town, tmp_path / "out", ["faiss"])
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").touch()
@@ -125,3 +209,15 @@ def test_the_command_line_exports(town, ltocf, tmp_path):
     ]  # fmt: skip
     assert ltocf(*arguments)[0] == 2
     assert ltocf(*arguments, "--overwrite", "--json")[0] == 0
+
+
+def test_the_command_line_exports_what_a_closed_form_has(ltocf, hamlet, tmp_path):
+    Recommender("ease").fit(hamlet).save(tmp_path / "run")
+    to = ("export", tmp_path / "run", "-o", tmp_path / "out")
+    code, _, err = ltocf(*to)
+    assert code == 2
+    assert "--format lists" in err
+    code, out, err = ltocf(*to, "-f", "lists", "-f", "neighbours", "-k", 3, "--csv")
+    assert code == 0, err
+    assert "360 rows for 120 users" in out
+    assert "270 neighbours of 90 items" in out

@@ -6,9 +6,10 @@ from numpy.testing import assert_array_equal
 
 from ltocf.data.histories import histories_of
 from ltocf.data.interactions import Interactions
-from ltocf.models.scorer import NOBODY
-from ltocf.recommend.joined import Person, clock, joined_histories
+from ltocf.data.times import clock
+from ltocf.recommend.joined import Person, joined_histories
 from ltocf.recommend.new_users import history_matrix
+from ltocf.scorers.scorer import NOBODY
 
 
 def person(row, items, times):

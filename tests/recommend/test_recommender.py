@@ -144,7 +144,7 @@ def test_settings_are_checked_when_they_are_given(settings, message):
 
 @pytest.mark.parametrize("users", [None, 1.5])
 def test_what_is_no_id_is_refused(fitted, users):
-    with pytest.raises(DataError, match="expected an id or a list of ids, got"):
+    with pytest.raises(DataError, match="an id is a text or a whole number, got"):
         fitted.recommend(users)
 
 
@@ -308,7 +308,7 @@ def test_similar_users_are_of_the_same_community(name, communities):
 def test_similarity_of_vectors_is_their_cosine(town, hamlet):
     item = hamlet.split.train.item_ids.ids[3]
     best = town.similar_items(item, 1)
-    vectors = town.scorer.items.numpy()
+    vectors = town.scorer.items
     a, b = vectors[3], vectors[hamlet.split.train.item_ids.find(best["similar"])[0]]
     cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
     assert best["score"][0] == pytest.approx(cosine, abs=1e-6)
@@ -343,9 +343,9 @@ def test_parameters_are_kept_as_scikit_learn_wants_them(communities):
     from sklearn.base import clone
 
     parts = [{"model": "ease", "weight": 1.0, "options": {"l2": 3.0}}]
-    recommender = Recommender("blend", seed=3, parts=parts)
+    recommender = Recommender("blend", seed=3, members=parts)
     copied = clone(recommender, safe=False)
-    assert copied.get_params() == {"model": "blend", "seed": 3, "parts": parts}
+    assert copied.get_params() == {"model": "blend", "seed": 3, "members": parts}
     changed = Recommender("ltocf", dim=8).fit(communities).set_params(dim=4, epochs=2)
     assert (changed.config.model["dim"], changed.config.train.epochs) == (4, 2)
     with pytest.raises(ConfigError, match="call fit"):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 
-from ltocf.data.ingest.growth import Added, enlarge
+from ltocf.data.ingest.growth import Growth, enlarge
 from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.errors import DataError, RunError
@@ -54,7 +54,7 @@ def run(tmp_path_factory):
 def test_every_model_takes_new_users_and_items(name, tmp_path):
     run = save(tmp_path / "run", name)
     updated, added = update_run(run, NEWS, tmp_path / "bigger", epochs=30)
-    assert added == Added(interactions=8, repeated=1, users=2, items=1)
+    assert added == Growth(interactions=8, repeated=1, users=2, items=1)
     recommender = Recommender.load(updated.path)
     found = recommender.recommend(["new a", "new b"], 3)
     assert found["user"].value_counts()["count"].to_list() == [3, 3]
@@ -97,10 +97,20 @@ def test_an_output_that_is_taken_is_refused_before_the_work(run, tmp_path, monke
         update_run(run, NEWS, tmp_path / "other")
 
 
-def test_a_log_that_adds_nothing_is_refused_and_nothing_is_written(run, tmp_path):
-    with pytest.raises(DataError, match="adds nothing: the run already has all of its 5 inter"):
-        update_run(run, LOG.head(5), tmp_path / "bigger")
+def test_a_log_that_adds_nothing_is_a_success_and_nothing_is_written(run, tmp_path):
+    same, added = update_run(run, LOG.head(5), tmp_path / "bigger")
+    assert same is run and added == Growth(0, 5, 0, 0) and added.nothing
     assert not list(tmp_path.iterdir())
+
+
+def test_the_same_file_again_does_not_count_its_weights_twice(tmp_path):
+    LOG.with_columns(plays=2).write_csv(tmp_path / "log.csv")
+    Recommender("popularity").fit(tmp_path / "log.csv", weight="plays").save(tmp_path / "run")
+    NEWS.with_columns(plays=3).write_csv(tmp_path / "news.csv")
+    first, added = update_run(Run.open(tmp_path / "run"), tmp_path / "news.csv")
+    assert added.interactions == 8
+    again, added = update_run(first, tmp_path / "news.csv")
+    assert again is first and added.nothing
 
 
 def test_updates_can_follow_each_other(run, tmp_path):
@@ -116,11 +126,11 @@ def test_integer_ids_meet_text_ids(tmp_path):
     Recommender("popularity").fit(log).save(tmp_path / "run")
     news = pl.DataFrame({"user": ["2", "guest"], "item": ["20", "10"]})
     with pytest.raises(
-        DataError, match=r"user id 'guest' is no whole number, as the 2 .*--text-ids"
+        DataError, match=r"user id 'guest' is not written as the 2 so far.*--text-ids"
     ):
         update_run(Run.open(tmp_path / "run"), news)
     updated, added = update_run(Run.open(tmp_path / "run"), news, text_ids=True)
-    assert added == Added(interactions=2, repeated=0, users=1, items=0)
+    assert added == Growth(interactions=2, repeated=0, users=1, items=0)
     assert updated.dataset.split.train.user_ids.ids.to_list() == ["1", "2", "guest"]
     assert Recommender.load(tmp_path / "run").recommend(1, 1, keep_seen=True).height == 1
 
@@ -169,15 +179,42 @@ def test_tensors_grow_along_every_axis_that_counts_users_or_items():
 
     old = {
         "table": torch.arange(10.0).reshape(5, 2),
-        "square": torch.ones(3, 3),
+        "items": torch.ones(3, 2),
         "scalar": torch.tensor(7.0),
     }
-    new = {"table": torch.empty(8, 2), "square": torch.empty(4, 4), "scalar": torch.empty(())}
-    grown = grow(old, new, graph(2, 3), graph(4, 4))
+    new = {"table": torch.empty(8, 2), "items": torch.empty(4, 2), "scalar": torch.empty(())}
+    grown = grow(old, new, {"table": "nodes", "items": "items"}, graph(2, 3), graph(4, 4))
     assert grown["table"][:, 0].tolist() == [0, 2, 0, 0, 4, 6, 8, 0]
-    assert grown["square"].sum() == 9
-    assert grown["square"][3].sum() == 0
+    assert grown["items"].tolist() == [[1, 1], [1, 1], [1, 1], [0, 0]]
     assert grown["scalar"] == 7
+
+
+def test_rows_are_told_apart_by_name_where_as_many_people_leave_as_arrive():
+    old = {"memory": torch.tensor([[1.0], [2.0], [3.0]]), "other": torch.ones(3)}
+    new = {"memory": torch.empty(3, 1), "other": torch.empty(3)}
+    from ltocf.graph.bipartite import BipartiteGraph
+
+    graph = BipartiteGraph(Interactions.build(np.array([0]), np.array([0]), 3, 3))
+    kept = np.array([True, False, True])
+    grown = grow(old, new, {"memory": "users"}, graph, graph, kept)
+    assert grown["memory"][:, 0].tolist() == [1, 3, 0]
+    assert grown["other"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_names_the_tensors_that_have_a_row_for_each_user_or_item(name):
+    from ltocf.graph.bipartite import BipartiteGraph
+
+    users, items = np.divmod(np.arange(59 * 83), 83)
+    graph = BipartiteGraph(Interactions.build(users[::7], items[::7], 59, 83))
+    model = MODELS[name](graph, MODELS[name].Config())
+    sizes = {59: "users", 83: "items", 59 + 83: "nodes"}
+    shapes = {key: tuple(value.shape) or (0,) for key, value in model.state_dict().items()}
+    expected = {
+        key: sizes[shape[0]] for key, shape in shapes.items() if shape[:1] and shape[0] in sizes
+    }
+    assert {key: kind for key, kind in model.rows.items() if key in shapes} == expected
+    assert not any(size in sizes for shape in shapes.values() for size in shape[1:])
 
 
 def test_without_a_test_set_there_are_no_metrics(run, tmp_path):
@@ -194,10 +231,12 @@ def test_the_command_line_updates(ltocf, run, tmp_path):
     )  # fmt: skip
     code, out, err = ltocf(*arguments, "--json")
     assert code == 0, err
-    assert json.loads(out)["added"] == {"interactions": 8, "repeated": 1, "users": 2, "items": 1}
+    assert json.loads(out)["added"] == {
+        "interactions": 8, "repeated": 1, "users": 2, "items": 1, "taken_back": 0,
+    }  # fmt: skip
     code, out, err = ltocf("update", output, *arguments[2:3], *arguments[5:9])
-    assert (code, out) == (2, "")
-    assert err == "error: the log adds nothing: the run already has all of its 9 interactions\n"
+    assert code == 0, "a nightly job goes on"
+    assert out.startswith("nothing new: the run already has all of the log's 9 interactions")
     assert ltocf("update", output, tmp_path / "none.csv")[0] == 2
     assert ltocf("update", tmp_path / "no run", tmp_path / "news.csv")[0] == 2
 
@@ -223,7 +262,7 @@ def test_an_update_remembers_threshold_columns_and_separator(tmp_path):
     news = "viewer;film;stars\n0;6;5\n0;7;1\n1;6;4\n1;3;1\n0;0;2\n"
     (tmp_path / "news.csv").write_text(news)
     updated, added = update_run(run, tmp_path / "news.csv", tmp_path / "bigger")
-    assert added == Added(interactions=2, repeated=0, users=0, items=1)
+    assert added == Growth(interactions=2, repeated=0, users=0, items=1)
     before, after = (
         set(zip(unliked.users.tolist(), unliked.items.tolist(), strict=True))
         for unliked in (run.dataset.split.unliked, updated.dataset.split.unliked)
@@ -256,7 +295,7 @@ def test_weights_of_a_pair_that_comes_again_add_up(tmp_path):
     run = rated(tmp_path, weight="plays")
     (tmp_path / "news.csv").write_text("viewer;film;plays\n1;2;10\n1;6;4\n")
     updated, added = update_run(run, tmp_path / "news.csv", tmp_path / "bigger")
-    assert added == Added(interactions=1, repeated=1, users=0, items=1)
+    assert added == Growth(interactions=1, repeated=1, users=0, items=1)
     train = updated.dataset.split.train
     weights = dict(zip(zip(train.users, train.items, strict=True), train.weights, strict=True))
     assert (weights[1, 2], weights[1, 6], weights[0, 2]) == (13, 4, 3)

@@ -8,9 +8,9 @@ import pytest
 
 from ltocf.recommend.recommender import Recommender
 from ltocf.service.app import create_app
-from ltocf.service.asking import ask
-from ltocf.service.events import EventStore
-from ltocf.service.served import Served
+from ltocf.service.served_model import ServedModel
+from ltocf.service.store.events import EventStore
+from ltocf.service.wire.test_client import ask
 
 from .postgres import postgres, postgres_server  # noqa: F401 - fixtures
 
@@ -81,7 +81,7 @@ def serve(fitted, store):
     apps = []
 
     def start(name="ltocf", **options):
-        served = name if isinstance(name, Served) else Served(fitted(name))
+        served = name if isinstance(name, ServedModel) else ServedModel(fitted(name))
         apps.append(create_app(served, store, **options))
         return Client(apps[-1])
 

@@ -1,10 +1,18 @@
 """Every route answers, and what is wrong with a request is said in one line with a 4xx."""
 
 import json
+from datetime import UTC, datetime, timedelta, timezone
 
+import polars as pl
 import pytest
 
-from ltocf.service.guard import Rules
+from ltocf.recommend.recommender import Recommender
+from ltocf.service.access.guard import Rules
+from ltocf.service.app import create_app
+from ltocf.service.served_model import ServedModel
+from ltocf.service.store.events import Event
+
+from .conftest import Client
 
 
 @pytest.fixture
@@ -73,11 +81,13 @@ def test_a_history_has_the_latest_first_and_its_times(client, fitted, names):
     users, items = names
     train = fitted("ltocf").dataset.split.train
     new = next(row for row in range(train.n_items) if row not in train.items_of(2))
-    body = {"user": users[2], "item": items[new], "time": "2027-01-01T02:00:00+02:00"}
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    written = today.astimezone(timezone(timedelta(hours=2))).isoformat()
+    body = {"user": users[2], "item": items[new], "time": written}
     client.post("/events", body)
     history = client.get(f"/users/{users[2]}/history").json()
     first, *rest = history["items"]
-    assert (first["item"], first["time"]) == (items[new], "2027-01-01T00:00:00+00:00")
+    assert (first["item"], first["time"]) == (items[new], today.isoformat())
     assert len(rest) == len(train.items_of(2))
     times = [entry["time"] for entry in history["items"]]
     assert times == sorted(times, reverse=True)
@@ -96,7 +106,7 @@ def test_delivered_twice_counts_once(client, names):
 
 def test_ids_may_hold_anything(client, names):
     _, items = names
-    for user in ("a/b", "ö ü", "<script>", "a?b#c", "%2F", "..", "'; drop table events"):
+    for user in ("a/b", "ö ü", "<script>", "a?b#c", "%2F", "...", "'; drop table events"):
         assert client.post("/events", {"user": user, "item": items[0]}).status == 201
         assert client.items(user, k=1)
 
@@ -105,6 +115,52 @@ def test_integers_and_texts_name_the_same_user(client, names):
     _, items = names
     client.post("/events", {"user": 42, "item": items[0]})
     assert client.get("/users/42/history").json()["items"][0]["item"] == items[0]
+
+
+@pytest.mark.parametrize("id_", ["a\nb", "a\tb", "\x7f", "\x85", ".", ".."])
+def test_ids_that_a_url_or_a_log_cannot_hold_are_refused_at_the_door(client, names, id_):
+    for event in ({"user": id_, "item": names[1][0]}, {"user": "ann", "item": id_}):
+        reply = client.post("/events", event)
+        assert (reply.status, "an id may not" in reply.json()["detail"]) == (422, True)
+
+
+def test_an_id_with_a_newline_that_was_recorded_before_can_be_read_and_forgotten(client, names):
+    client.live.store.add([[Event("a\nb\n", names[1][0], 5)]])
+    assert len(client.get("/users/a%0Ab%0A/history").json()["items"]) == 1
+    assert client.items("a\nb\n", k=1)
+    assert client.delete("/users/a%0Ab%0A").status == 204
+    assert client.get("/users/a%0Ab%0A/history").status == 404
+
+
+def test_whole_numbers_leave_as_texts_and_may_come_as_either(store):
+    big = 8657408509986329668
+    log = pl.DataFrame({"user": [1, 1, 2, 3, 3], "item": [big, 7, big, 7, 9]})
+    app = create_app(ServedModel(Recommender("ease").fit(log)), store)
+    client = Client(app)
+    found = client.get("/items?k=3").json()["items"]
+    assert {entry["item"] for entry in found} == {str(big), "7", "9"}
+    assert client.post("/events", {"user": 2, "item": str(big)}).status == 201
+    assert client.post("/events", {"user": "2", "item": 7}).status == 201
+    assert [e["item"] for e in client.get("/users/2/history").json()["items"]] == ["7", str(big)]
+    rounded = client.post("/events", {"user": 2, "item": big})
+    assert (rounded.status, "send the id as a text" in rounded.json()["detail"]) == (422, True)
+    assert [one["user"] for one in client.get("/users/1/similar?k=2").json()["users"]] == ["2", "3"]
+    client.live.close()
+
+
+@pytest.mark.parametrize(
+    "time", ["9999-12-31T00:00:00Z", "0001-01-01T00:00:00Z", "1969-12-31T00:00:00Z", 2**32 + 0.5]
+)
+def test_times_that_no_clock_of_a_client_shows_are_refused(client, names, time):
+    reply = client.post("/events", {"user": "ann", "item": names[1][0], "time": time})
+    assert (reply.status, reply.json()["detail"][:5]) == (409, "time:")
+
+
+def test_messages_show_no_regular_expressions(client):
+    for body in ({"user": "a", "item": "x", "key": "\0"}, {"user": "a", "item": "x", "kind": "\0"}):
+        detail = client.post("/events", body).json()["detail"]
+        assert "NUL" in detail and "^" not in detail
+    assert "NUL" in client.get("/items?query=%00").json()["detail"]
 
 
 BAD = [
@@ -155,10 +211,11 @@ def test_a_body_may_not_be_too_large_whatever_its_header_says(serve):
 def test_health_readiness_and_metrics(client, names):
     users, items = names
     assert client.get("/health").json() == {"status": "ok"}
-    assert client.get("/ready").json() == {"status": "ready", "model": "1"}
+    ready = {"status": "ready", "model": "1", "reading": True, "writing": True, "problem": None}
+    assert client.get("/ready").json() == ready
     client.items(users[0])
     client.post("/events", {"user": users[0], "item": items[0]})
     text = client.get("/metrics").body.decode()
-    assert 'route="/users/{user:path}/recommendations",status="200"} 1.0' in text
+    assert 'route="/users/{user}/recommendations",status="200"} 1.0' in text
     assert "ltocf_events_total 1.0" in text
     assert 'ltocf_model_info{model="1"} 1.0' in text

@@ -6,7 +6,7 @@ import pytest
 
 from ltocf.cli.serve import seconds
 from ltocf.errors import ConfigError
-from ltocf.service.events import EventStore
+from ltocf.service.store.events import EventStore
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_times_are_read_with_their_unit():
 
 def test_the_demo_serves_its_town_with_events_that_outlive_it(ltocf, tmp_path, monkeypatch):
     served = []
-    monkeypatch.setattr("ltocf.service.server.run_server", lambda s, started: served.append(s))
+    monkeypatch.setattr("ltocf.service.server.run_server", lambda s, *_: served.append(s))
     code, _, err = ltocf("demo", "--quick", "--epochs", 1, "-o", tmp_path, "--serve")
     assert code == 0, err
     assert (served[0].run, served[0].events) == (tmp_path / "ltocf", str(tmp_path / "events.db"))

@@ -2,22 +2,23 @@
 
 import numpy as np
 import pytest
-import torch
 from numpy.testing import assert_allclose
 
 from ltocf.recommend.new_users import history_matrix
 from ltocf.recommend.recommender import Recommender
-from ltocf.service.served import Served
+from ltocf.service.popularity import Popularity
+from ltocf.service.served_model import ServedModel
+from ltocf.service.store.events import Event
 
 MODELS = ["ltocf", "lightgcn", "chebycf", "ease", "blend"]
-PARTS = [
+MEMBERS = [
     {"model": "ltocf", "weight": 1.0, "options": {"dim": 8}},
     {"model": "ease", "weight": 0.5},
 ]
 RECENT = [("ltocf", 0.5), ("ease", 0.5)]
 
 
-def touch(client, user, items, start=1_900_000_000):
+def touch(client, user, items, start=1_750_000_000):
     events = [{"user": user, "item": item, "time": start + n} for n, item in enumerate(items)]
     assert client.post("/events", {"events": events}).status == 201
 
@@ -32,7 +33,7 @@ def test_a_newcomers_list_is_that_of_their_events(name, fitted, serve):
     client, recommender = serve(name), fitted(name)
     items = recommender.dataset.split.train.item_ids.ids.to_list()
     for n in range(1, 5):
-        touch(client, "newcomer", [items[7 * n]], start=1_900_000_000 + n)
+        touch(client, "newcomer", [items[7 * n]], start=1_750_000_000 + n)
         history = [items[7 * m] for m in range(1, n + 1)]
         assert client.items("newcomer") == expected(recommender, history)
 
@@ -61,16 +62,16 @@ def test_a_known_users_list_is_that_of_a_model_asked_with_their_joined_history(
     name, fitted, hamlet, serve
 ):
     """And with their own part, of those models that have one: also inside a blend."""
-    mixed = Recommender("blend", parts=PARTS, epochs=4, negatives=4, protocol="fixed")
+    mixed = Recommender("blend", members=MEMBERS, epochs=4, negatives=4, protocol="fixed")
     recommender = fitted(name) if name in MODELS else mixed.fit(hamlet)
-    client, train = serve(Served(recommender)), recommender.dataset.split.train
+    client, train = serve(ServedModel(recommender)), recommender.dataset.split.train
     joined, new = join(train, 5)
     before = client.items(train.user_ids.ids[5])
     touch(client, train.user_ids.ids[5], train.item_ids.ids[new].to_list())
     history = history_matrix([np.array(joined)], train.n_items)
-    (scores,) = recommender.scorer.from_history(history, np.array([5], np.int32)).detach()
-    scores[joined] = -torch.inf
-    best = scores.argsort(descending=True, stable=True)[:10]
+    (scores,) = recommender.scorer.from_history(history, np.array([5], np.int32))
+    scores[joined] = -np.inf
+    best = np.argsort(-scores, kind="stable")[:10]
     found = client.items(train.user_ids.ids[5])
     assert found == list(zip(train.item_ids.ids[best.tolist()], scores[best].tolist(), strict=True))
     assert found != before
@@ -87,9 +88,9 @@ def test_a_known_user_keeps_their_own_part(name, fitted, serve):
     joined = np.union1d(train.items_of(5), new)
     h0 = model.response(model.weight.new_zeros(1).double()).item()
     shares = 1 / np.sqrt(len(joined) * train.item_degrees[joined])
-    rows = model.fold_in().history.detach().double().numpy()[joined]
+    rows = model.fold_in().history.astype(np.float64)[joined]
     vector = h0 * model.weight[5].detach().double().numpy() + shares @ rows
-    scores = recommender.scorer.items.double().numpy() @ vector
+    scores = recommender.scorer.items.astype(np.float64) @ vector
     scores[joined] = -np.inf
     best = np.argsort(-scores, kind="stable")[:10]
     found = client.items(user)
@@ -108,7 +109,7 @@ def test_without_events_a_known_users_list_is_as_ever(name, fitted, serve):
 @pytest.mark.parametrize(("name", "recency"), RECENT)
 def test_with_recency_the_order_of_time_counts_not_that_of_arrival(name, recency, fitted, serve):
     recommender = fitted(name, recency=recency)
-    client = serve(Served(recommender))
+    client = serve(ServedModel(recommender))
     items = recommender.dataset.split.train.item_ids.ids.to_list()
     for place, time in ((3, 30), (1, 10), (2, 20)):
         client.post("/events", {"user": "n", "item": items[place], "time": time})
@@ -140,7 +141,28 @@ def test_events_of_others_count_in_what_is_popular(serve, fitted):
     rare = train.item_ids.ids[int(train.item_degrees.argmin())]
     for n in range(int(train.item_degrees.max()) + 1):
         client.post("/events", {"user": f"fan {n}", "item": rare})
+    client.live.popularity.count(client.live.served)  # as it is each second
     assert client.items("stranger", k=1)[0][0] == rare
+
+
+def test_what_is_popular_is_counted_on_and_never_twice(store, fitted):
+    train = fitted("ltocf").dataset.split.train
+    item, other = train.item_ids.ids[0], train.item_ids.ids[1]
+    served, popularity = ServedModel(fitted("ltocf")), Popularity(store)
+
+    def counts():
+        popularity.count(served)
+        return [int(n) for n in (popularity.of(served) - train.item_degrees)[:2]]
+
+    assert counts() == [0, 0]
+    store.add([[Event("ann", item, 1), Event("ann", item, 2), Event("bob", item, 3)]])
+    assert counts() == [2, 0]
+    store.add([[Event("ann", item, 4), Event("cem", item, 5), Event("cem", other, 6)]])
+    assert counts() == [3, 1]
+    store.forget("cem")
+    assert counts() == [2, 0]
+    store.add([[Event("cem", other, 7)]])
+    assert counts() == [2, 1]
 
 
 def test_who_was_forgotten_starts_again(serve, fitted):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from ltocf.errors import ConfigError, DataError
-from ltocf.service.events import Event, EventStore, Quality
+from ltocf.service.store.events import Event, EventStore, Quality
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -62,7 +62,10 @@ def test_who_is_forgotten_leaves_nothing_but_that(store):
     store.forget("ann")
     (left,) = store.of_users(["ann"])["ann"]
     assert (left.item, left.number) == (None, 4)
-    assert [event.user for event in store.since(0)] == ["bob", "ann"]
+    first, mark = store.since(0)
+    assert first.user == "bob" and "ann" not in mark.user
+    assert store.forgotten_among(["bob", "ann"], store.forgotten()) == ["ann"]
+    assert store.forgotten(after=4) == frozenset()
     assert store.item_counts(0) == {"tea": 1}
     assert store.search_users("", 5) == ["bob"]
     ((after,),) = store.add([[Event("ann", "chess", 8)]])

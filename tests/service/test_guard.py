@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from ltocf.errors import ConfigError
-from ltocf.service.asking import ask
-from ltocf.service.guard import LOOPBACK, Rules
+from ltocf.service.access.guard import LOOPBACK, Rules
 from ltocf.service.server import Settings, listen
+from ltocf.service.wire.test_client import ask
 
 EVENT = {"user": "ann", "item": "none"}
 
@@ -32,14 +32,14 @@ def test_outside_loopback_everything_that_holds_data_needs_the_token(serve):
     for target in ("/items", "/users", "/model", "/metrics", "/openapi.json", "/users/a/history"):
         assert client.get(target).status == 401
         assert client.get(target, **bearer("secret")).status in (200, 404)
-    for target in ("/", "/style.css", "/page.js", "/health", "/ready"):
+    for target in ("/", "/static/style.css", "/static/page.js", "/health", "/ready"):
         assert client.get(target).status == 200
 
 
 @pytest.mark.parametrize("path", ["//events", "/events/", "/EVENTS", "/./events", "/%65vents"])
 def test_no_other_spelling_of_a_path_gets_around_the_token(serve, path):
     client = serve("ltocf", rules=Rules(token="secret"))
-    assert client.post(path, EVENT).status in (307, 401, 404)
+    assert client.post(path, EVENT).status in (307, 401, 404, 405)
 
 
 def test_a_page_elsewhere_cannot_reach_a_service_on_loopback(serve):
@@ -61,7 +61,7 @@ def test_a_client_that_asks_too_often_is_told_to_slow_down(serve):
 
 def test_every_answer_has_the_security_headers(serve):
     client = serve("ltocf")
-    for target in ("/", "/page.js", "/items", "/nothing", "/users/a/recommendations?k=0"):
+    for target in ("/", "/static/page.js", "/items", "/nothing", "/users/a/recommendations?k=0"):
         headers = client.get(target).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
@@ -73,30 +73,6 @@ def test_every_answer_has_the_security_headers(serve):
 @pytest.mark.parametrize("path", ["/../../etc/passwd", "/static/../app.py", "/%2e%2e/app.py"])
 def test_no_path_reaches_the_file_system(serve, path):
     assert serve("ltocf").get(path).status == 404
-
-
-def test_a_request_that_takes_too_long_is_given_up(serve, monkeypatch):
-    client = serve("ltocf", timeout_seconds=0.05)
-    monkeypatch.setattr(client.live.store, "of_users", lambda *a, **k: __import__("time").sleep(1))
-    reply = client.get("/users/ann/recommendations")
-    assert (reply.status, "no answer within 0.05 seconds" in reply.json()["detail"]) == (503, True)
-
-
-def test_a_store_that_is_gone_is_said_to_be_and_comes_back(serve, monkeypatch):
-    from sqlalchemy.exc import OperationalError
-
-    client = serve("ltocf")
-
-    def fail(*arguments, **options):
-        raise OperationalError("SELECT", {}, Exception("gone"))
-
-    with monkeypatch.context() as broken:
-        broken.setattr(client.live.store, "of_users", fail)
-        reply = client.get("/users/ann/recommendations")
-        assert (reply.status, "does not answer" in reply.json()["detail"]) == (503, True)
-        broken.setattr(client.live.store, "last", fail)
-        assert client.get("/ready").status == 503
-    assert client.get("/ready").status == 200
 
 
 def test_listening_to_other_machines_needs_a_token(tmp_path):
@@ -121,13 +97,13 @@ def test_requests_at_the_same_time_are_answered_together(serve, fitted):
     users = fitted("ltocf").dataset.split.train.user_ids.ids.to_list()
     alone = {user: [item for item, _ in client.items(user)] for user in users[:20]}
     calls = []
-    work = client.live.list_for._work
+    work = client.live.short_lists._work
 
     def count(batch):
         calls.append(len(batch))
         return work(batch)
 
-    client.live.list_for._work = count
+    client.live.short_lists._work = count
 
     async def all_at_once():
         targets = [f"/users/{user}/recommendations" for user in users[:20]]
@@ -138,3 +114,44 @@ def test_requests_at_the_same_time_are_answered_together(serve, fitted):
         assert [entry["item"] for entry in found["items"]] == alone[found["user"]]
     assert sum(calls) == 20
     assert max(calls) > 1
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_word_before_the_token_may_be_written_in_any_case(serve, scheme):
+    client = serve("ltocf", rules=Rules(token="secret"))
+    assert client.post("/events", EVENT, authorization=f"{scheme} secret").status == 404
+    assert client.post("/events", EVENT, authorization="Basic secret").status == 401
+
+
+def test_head_is_get_without_a_body(serve):
+    client = serve("ltocf")
+    for target in ("/", "/health", "/items?k=3"):
+        head, got = client.request("HEAD", target), client.get(target)
+        assert (head.status, head.body) == (200, b"")
+        assert head.headers["content-length"] == str(len(got.body))
+
+
+def test_nobody_is_believed_to_be_somebody_else_unless_told_so(tmp_path, monkeypatch):
+    from ltocf.service import server
+
+    made = []
+    monkeypatch.setattr(server, "make_app", lambda settings: None)
+    monkeypatch.setattr(server._Server, "run", lambda self, sockets: made.append(self.config))
+    for proxies in ((), ("10.0.0.1",)):
+        server.serve_on(Settings(run=tmp_path, proxies=proxies), None, None)
+    assert [config.proxy_headers for config in made] == [False, True]
+    assert made[1].forwarded_allow_ips == ["10.0.0.1"]
+
+
+def test_every_503_says_when_to_come_back(serve, monkeypatch):
+    from ltocf.service.problems import Busy
+
+    client = serve("ltocf")
+
+    async def busy(*_):
+        raise Busy("too many")
+
+    monkeypatch.setattr(client.live, "commit", busy)
+    item = client.get("/items?k=1").json()["items"][0]["item"]
+    reply = client.post("/events", {"user": "ann", "item": item})
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")

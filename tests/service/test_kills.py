@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import random
 import signal
 import statistics
 import subprocess
@@ -12,10 +13,11 @@ import time
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
-from ltocf.service.events import EventStore
+from ltocf.service.store.events import EventStore
 
 KILLS = int(os.environ.get("LTOCF_KILLS", "3"))  # 'make kills' asks for 20
 LONGEST_SECONDS = 300  # of anything here, on a machine that is busy with other things
@@ -114,6 +116,65 @@ def test_kills_under_load_lose_nothing_that_was_acknowledged(fitted, tmp_path):
         store.close()
     print(f"{KILLS} kills, {len(acknowledged)} events acknowledged, all kept; ", end="")
     print(f"it answered again after {statistics.median(start_seconds):.1f} s (median)")
+
+
+def write_and_read(server, name, items, acknowledged, asked, wrong):
+    """Post an event, then look: each answer has all that was acknowledged, and nothing that this
+    client has not sent."""
+    headers = {"content-type": "application/json"}
+    with closing(server.connect()) as connection, suppress(OSError, http.client.HTTPException):
+        for n in count():
+            item = items[n % len(items)]
+            asked.add(item)
+            # A clock that goes back and forth is the client's own affair.
+            event = {"user": name, "item": item, "time": 1_700_000_000 + 5000 * (-1) ** n * n}
+            connection.request("POST", "/events", json.dumps(event), headers)
+            reply = connection.getresponse()
+            reply.read()
+            if reply.status == 201:
+                acknowledged.add(item)
+            connection.request("GET", f"/users/{quote(name)}/recommendations?k=5")
+            reply = connection.getresponse()
+            listed = json.loads(reply.read())
+            connection.request("GET", f"/users/{quote(name)}/history")
+            reply = connection.getresponse()
+            found = {entry["item"] for entry in json.loads(reply.read())["items"]}
+            if not acknowledged <= found <= asked:
+                wrong.append((name, acknowledged - found, found - asked))
+            if not listed.get("stale") and acknowledged & {e["item"] for e in listed["items"]}:
+                wrong.append((name, "was recommended what they have"))
+
+
+@pytest.mark.slow
+def test_kills_with_reads_show_each_client_exactly_what_was_acknowledged(fitted, tmp_path):
+    fitted("ease").save(tmp_path / "run")
+    items = fitted("ease").dataset.split.train.item_ids.ids.to_list()[:60]
+    names = [f"client {n}" for n in range(4)]
+    acknowledged, asked = {name: set() for name in names}, {name: set() for name in names}
+    wrong = []
+    chance = random.Random(0)
+    for kill in range(KILLS):
+        server = Server(tmp_path / "run", tmp_path / "events.db")
+        before = sum(map(len, acknowledged.values()))
+        clients = [
+            threading.Thread(
+                target=write_and_read,
+                args=(server, name, items[kill:], acknowledged[name], asked[name], wrong),
+            )
+            for name in names
+        ]
+        for client in clients:
+            client.start()
+        deadline = time.monotonic() + LONGEST_SECONDS
+        wanted = before + (chance.randrange(2, 8) if before < 200 else 0)
+        while sum(map(len, acknowledged.values())) < wanted and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(chance.random())
+        server.end(signal.SIGKILL)
+        for client in clients:
+            client.join()
+    assert wrong == []
+    print(f"{KILLS} kills with reads, {sum(map(len, acknowledged.values()))} items acknowledged")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import uvicorn
 
 from ltocf.recommend.recommender import Recommender
 from ltocf.service.app import create_app
-from ltocf.service.served import Served
+from ltocf.service.served_model import ServedModel
 
 PROGRAM = Path(sys.executable).with_name("schemathesis")
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="needs schemathesis")
@@ -28,7 +28,7 @@ LOG = {
 @pytest.fixture
 def url(store):
     """Of a real server, whose users and items are those of the schema's examples."""
-    served = Served(Recommender("ease").fit(pl.DataFrame(LOG)))
+    served = ServedModel(Recommender("ease").fit(pl.DataFrame(LOG)))
     server = uvicorn.Server(uvicorn.Config(create_app(served, store), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

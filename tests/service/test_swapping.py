@@ -3,12 +3,12 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from ltocf.service.served import Served
+from ltocf.service.served_model import ServedModel
 
 
 def test_answers_during_swaps_are_wholly_old_or_wholly_new(serve, fitted):
     models = {"old": fitted("ease"), "new": fitted("chebycf")}
-    client = serve(Served(models["old"], "old"))
+    client = serve(ServedModel(models["old"], "old"))
     users = models["old"].dataset.split.train.user_ids.ids.to_list()[:30]
     tables = {name: model.recommend(users, 10) for name, model in models.items()}
     lists = {
@@ -39,7 +39,7 @@ def test_answers_during_swaps_are_wholly_old_or_wholly_new(serve, fitted):
         swaps = 0
         while swaps < 30 or (len(seen) < 2 and not any(one.done() for one in asking)):
             name = ("new", "old")[swaps % 2]
-            client.live.swap(Served(models[name], name))
+            client.live.swap(ServedModel(models[name], name))
             swaps += 1
         ended.set()
         for one in asking:

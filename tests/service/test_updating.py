@@ -7,17 +7,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ltocf.data.ingest.growth import Added
+from ltocf.data.ingest.growth import Growth
 from ltocf.errors import DataError, RunError
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.update import update_run
 from ltocf.runs.versions import in_use, rollback
-from ltocf.service.events import Event
-from ltocf.service.judge import summarise
-from ltocf.service.served import LEARNED, Served
-from ltocf.service.server import Settings, load_served, make_app
-from ltocf.service.updating import compare, update_from_events
+from ltocf.service.live_quality import summarise
+from ltocf.service.served_model import LEARNED, ServedModel
+from ltocf.service.server import Settings, make_app
+from ltocf.service.store.events import Event
+from ltocf.service.upkeep.chores import load_served
+from ltocf.service.upkeep.event_update import compare, update_from_events
 
 from .conftest import Client
 
@@ -65,6 +66,17 @@ def test_a_list_after_the_update_is_that_of_the_offline_update(name, fitted, sto
         assert ours.equals(Recommender.load(offline.path).recommend(users, 10))
 
 
+def test_a_newcomer_among_the_judged_does_not_stop_a_model_that_has_no_lists_for_them(
+    fitted, store, tmp_path
+):
+    fitted("mf").save(tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    store.add([events_of(run.dataset)])  # the newcomer's come last
+    _, added, check = update_from_events(run, store, checked=0.2)
+    assert added.interactions > 0
+    assert check is not None and check.events > 0
+
+
 def test_the_latest_events_are_kept_for_the_check_and_learned_the_next_time(run, store):
     store.add([events_of(run.dataset)])
     last = store.last()
@@ -105,21 +117,23 @@ def test_a_model_that_is_clearly_worse_is_not_taken(run, store, monkeypatch):
         model.weight.data[: model.graph.n_users].neg_()  # what they like least comes first
         return model
 
-    monkeypatch.setattr("ltocf.service.updating.refit", spoil)
-    monkeypatch.setattr("ltocf.service.updating._with_events", lambda data, _: (data, ADDED))
+    monkeypatch.setattr("ltocf.service.upkeep.event_update.refit", spoil)
+    monkeypatch.setattr(
+        "ltocf.service.upkeep.event_update._with_events", lambda data, _: (data, ADDED)
+    )
     with pytest.raises(RunError, match="the updated model is worse on the latest"):
         update_from_events(run, store)
     assert in_use(run.path).current == 1
     assert not list((run.path / "versions").glob("*/config.toml"))
 
 
-ADDED = Added(1, 0, 0, 0)
+ADDED = Growth(1, 0, 0, 0)
 
 
 def test_the_same_model_is_not_worse_than_itself(run, store):
     events = events_of(run.dataset)
     (numbered,) = store.add([events])
-    served = Served.of_run(run, "1", store.id)
+    served = ServedModel.of_run(run, "1", store.id)
     check, worse = compare(served, served, store, numbered)
     assert not worse
     assert check.old_mrr == check.new_mrr
@@ -151,7 +165,7 @@ def test_only_the_last_two_versions_are_kept(run, store):
         store.add([[Event(f"newcomer {n}", items[0], START)]])
         update_from_events(Run.open(run.path), store, checked=0, epochs=0)
     assert sorted(path.name for path in (run.path / "versions").iterdir()) == ["3", "4"]
-    assert in_use(run.path) == (4, 3)
+    assert in_use(run.path) == (4, 3, None)
 
 
 def test_retraining_does_not_remove_events(run, ltocf):
@@ -172,7 +186,7 @@ def test_the_command_line_updates_from_the_runs_own_events(run, ltocf):
     assert json.loads(out)["added"]["users"] <= 1
     assert json.loads(out)["run"].endswith("versions/2")
     served = json.loads(ltocf("serve", run.path, "--get", "/ready")[1])
-    assert served == {"status": "ready", "model": "2"}
+    assert (served["status"], served["model"]) == ("ready", "2")
     assert ltocf("update", run.path, "--check", 0)[0] == 0
     code, _, err = ltocf("update", run.path)
     assert code == 2 and "has no event that the run has not learned from" in err
@@ -212,8 +226,14 @@ def test_the_rank_just_before_an_event_is_that_of_the_list(run, store, serve, fi
     client.post("/events", {"user": "stranger", "item": before[4], "time": 7200})  # unknown
     assert client.live.judge.wait(30)
     (line,) = store.qualities()
-    assert (line.model, line.hour, line.events, line.hits) == ("1", 2, 2, 1)
+    # By arrival: what the clients say of the time is theirs.
+    assert abs(line.hour - time.time() // 3600) <= 1
+    assert (line.model, line.events, line.hits) == ("1", 2, 1)
     assert line.reciprocal == pytest.approx(1 / 5 + 1 / 31)
+    deadline = time.monotonic() + 30  # the monitor looks once a second, so that nobody has to wait
+    while 'ltocf_online_hit_rate_at_20{model="1"}' not in client.get("/metrics").body.decode():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     text = client.get("/metrics").body.decode()
     assert 'ltocf_online_hit_rate_at_20{model="1"} 0.5' in text
     assert 'ltocf_online_events{model="1"} 2.0' in text
@@ -221,8 +241,23 @@ def test_the_rank_just_before_an_event_is_that_of_the_list(run, store, serve, fi
     assert online == [line._asdict()]
 
 
-def test_qualities_are_summed_by_hour():
-    events = [Event("a", "x", hour * 3_600_000_000) for hour in (1, 1, 2, 2)]
-    lines = summarise("m", events, np.array([1, 40, 0, 2]))
-    assert [(line.hour, line.events, line.hits) for line in lines] == [(1, 2, 1), (2, 1, 1)]
-    assert [line.reciprocal for line in lines] == [1 + 1 / 40, 1 / 2]
+def test_the_quality_of_an_hour_counts_what_was_ranked():
+    (line,) = summarise("m", 7, np.array([1, 40, 0, 2]))
+    assert (line.model, line.hour, line.events, line.hits) == ("m", 7, 3, 2)
+    assert line.reciprocal == 1 + 1 / 40 + 1 / 2
+    assert summarise("m", 7, np.array([0, 0])) == []
+
+
+def test_an_unexpected_failure_does_not_end_the_judging(serve, store, fitted, monkeypatch, caplog):
+    client = serve("ltocf")
+    user = fitted("ltocf").dataset.split.train.user_ids.ids[0]
+    first, second = (item for item, _ in client.items(user, k=2))
+    with monkeypatch.context() as broken:
+        broken.setattr("ltocf.service.live_quality.ranks_before", lambda *_: 1 / 0)
+        client.post("/events", {"user": user, "item": first})
+        assert client.live.judge.wait(30)
+    assert client.live.judge.passed_over == 1
+    assert "ZeroDivisionError" in caplog.text
+    client.post("/events", {"user": user, "item": second})
+    assert client.live.judge.wait(30)
+    assert [line.events for line in store.qualities()] == [1]

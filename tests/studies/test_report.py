@@ -1,13 +1,29 @@
 from __future__ import annotations
 
-from ltocf.studies.report import compare
+from ltocf.runs.comparison import Difference
+from ltocf.studies.report import latex_table, verdict
 
 
-def test_a_difference_is_set_against_the_spread_of_the_seeds():
-    clear = compare("new", [0.20, 0.21], "old", [0.10, 0.11])
-    assert "+0.1000" in clear and "which is more than twice the seeds' spread (0.0071)" in clear
-    assert "not more than twice" in compare("new", [0.10, 0.12], "old", [0.10, 0.11])
+def sure(low, high):
+    return Difference("recall@20", (low + high) / 2, low, high, 0.01, 10, 1)
+
+
+def test_one_is_above_another_if_users_and_seeds_say_so():
+    clear = verdict("new", [0.20, 0.21], "old", [0.10, 0.11], sure(0.09, 0.11))
+    assert "is **above** old" in clear and "+0.1000" in clear and "+0.0900 to +0.1100" in clear
+    assert "is **below** new" in verdict("old", [0.1, 0.11], "new", [0.2, 0.21], sure(-0.11, -0.09))
+
+
+def test_neither_users_nor_seeds_alone_tell_two_apart():
+    seeds_differ = verdict("new", [0.10, 0.14], "old", [0.10, 0.11], sure(0.01, 0.02))
+    users_differ = verdict("new", [0.20, 0.21], "old", [0.10, 0.11], sure(-0.01, 0.2))
+    assert "not told apart from" in seeds_differ and "not told apart from" in users_differ
 
 
 def test_one_seed_proves_nothing():
-    assert "its spread is not known" in compare("new", [0.2], "old", [0.1, 0.1])
+    assert "not told apart from" in verdict("new", [0.2], "old", [0.1, 0.1], sure(0.09, 0.11))
+
+
+def test_a_table_in_latex_has_no_links_and_no_raw_percent_sign():
+    text = latex_table(["model", "share"], [["[LT-OCF](configs/x.toml)", "**50 %** ± 1"]])
+    assert r"LT-OCF & \textbf{50 \%} $\pm$ 1 \\" in text and "configs" not in text

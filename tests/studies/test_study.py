@@ -11,8 +11,8 @@ from ltocf.data.sources.town import make_town
 from ltocf.runs.settings import make_config
 from ltocf.studies.estimates import duration, seconds_of, training_seconds
 from ltocf.studies.outcomes import mean_spread
-from ltocf.studies.plan import FULL_EPOCHS, GOWALLA_PAIRS, TIMES, Plan, Setting
-from ltocf.studies.reproduce import STUDIES
+from ltocf.studies.plan import EQUAL_SCALE, FULL_EPOCHS, GOWALLA_PAIRS, Arm, Plan, Setting
+from ltocf.studies.reproduce import STUDIES, all_settings
 
 
 @pytest.fixture
@@ -39,20 +39,47 @@ def test_a_fingerprint_depends_on_every_part_of_the_split(hamlet):
     assert len({Plan(data).fingerprint for data in (hamlet, other, mixed)}) == 3
 
 
+ISOLATING = ("curves", "solvers", "connections", "T", "K", "times")
+
+
 def test_what_studies_share_is_trained_once(plan):
     digests = {
-        name: {setting.digest(plan.fingerprint) for setting in study.settings(plan)}
+        name: {setting.digest(plan.fingerprint) for setting in all_settings(study, plan)}
         for name, study in STUDIES.items()
     }
-    base = Setting("", plan.config()).digest(plan.fingerprint)  # RK4, K = 4, T = 3, learned times
-    for name in ("curves", "solvers", "connections", "T", "K", "times", "runtime", "recipes"):
+    base = plan.trial(Arm(""), plan.rates(Arm(""))[0]).digest(plan.fingerprint)
+    for name in ISOLATING:
         assert base in digests[name], name
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_labels_are_one_a_setting_but_for_seeds(plan, name):
-    settings = STUDIES[name].settings(replace(plan, seeds=1))
-    assert len({setting.label for setting in settings}) == len(settings)
+def test_labels_are_one_an_arm_and_one_a_setting(plan, name):
+    study = STUDIES[name]
+    compared = [*study.arms(plan), *study.settings(plan)]
+    assert len({one.label for one in compared}) == len(compared)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ISOLATING)
+def test_arms_differ_in_one_thing(plan, name):
+    """All responses have one size at eigenvalue 1, all trainings equally many steps, and every arm
+    is tried with the same learning rates."""
+    arms = STUDIES[name].arms(plan)
+    assert len({tuple(plan.rates(arm)) for arm in arms}) == 1
+    for arm in arms:
+        config = plan.trial(arm, 0.01).config
+        assert config.model_options["scale"] == EQUAL_SCALE
+        assert config.train == plan.trial(arms[0], 0.01).config.train
+        learns = config.model_options.get("learn_times")
+        assert learns is not True or config.model_options["time_updates"] == "joint"
+
+
+def test_held_out_times_are_learned_from_training_pairs_alone(plan):
+    """What the arms are judged by, validation and test, is in no pair that the times learn from."""
+    nested, whole = plan.nested_dataset.split, plan.dataset.split
+    key = lambda pairs: set(zip(pairs.users.tolist(), pairs.items.tolist(), strict=True))  # noqa: E731
+    assert key(nested.train) | key(nested.test) == key(whole.train)
+    assert not key(nested.train) & key(nested.test)
+    assert not key(nested.train) & key(whole.test)
 
 
 def test_larger_data_train_for_fewer_epochs_and_smaller_ones_for_no_more(hamlet):
@@ -71,8 +98,9 @@ def _of_size(pairs: Interactions, n: int) -> Interactions:
 
 def test_a_plan_takes_the_seeds_and_settings_it_is_given(hamlet):
     plan = Plan(hamlet, seeds=4, overrides=("epochs=7",))
-    settings = STUDIES["times"].settings(plan)
-    assert len(settings) == 4 * len(TIMES)
+    settings = all_settings(STUDIES["times"], plan)
+    arms, rates = 3, 2
+    assert len(settings) == arms * (rates + 3) + 1  # and the search for the times of one
     assert {setting.config.train.epochs for setting in settings} == {7}
     assert {setting.config.seed for setting in settings} == {0, 1, 2, 3}
 
@@ -115,7 +143,9 @@ def test_a_duration_is_said_in_its_own_unit(seconds, text):
 def test_settings_go_to_the_models_that_have_them(hamlet):
     plan = Plan(hamlet, overrides=("dim=4", "solver=euler", "epochs=1"))
     assert plan.config().model_options["solver"] == "euler"
-    assert plan.config("lightgcn").model_options == {"dim": 4, "start": "spectral"}
+    assert plan.config("lightgcn").model_options == {
+        "dim": 4, "start": "spectral", "scale": EQUAL_SCALE
+    }  # fmt: skip
     assert plan.row("mf").model_options["dim"] == 4
     assert "dim" not in plan.row("multvae").model_options
     assert plan.row("multvae").train.epochs == 1

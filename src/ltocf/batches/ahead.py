@@ -1,4 +1,4 @@
-"""One epoch as batches, each in parts that fit the cache, drawn ahead by a thread of their own."""
+"""One epoch as batches, each in chunks that fit the cache, drawn ahead by a thread of their own."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-PART = 16_384  # pairs; with 64 negatives each, 8 MB
-AHEAD = 8  # parts that wait to be used, so that they are drawn while the graph is at work
+CHUNK = 16_384  # pairs; with 64 negatives each, 8 MB
+AHEAD = 8  # chunks that wait to be used, so that they are drawn while the graph is at work
 
 
 class Batch(NamedTuple):
-    """A part of a batch, or all of it."""
+    """A chunk of a batch, or all of it."""
 
     users: Tensor  # (n,) int64
     positives: Tensor  # (n,) int64; of walks, (n, orders)
     negatives: Tensor  # (n, negatives) int64
 
 
-class Parts(NamedTuple):
-    """A batch: how many rows it has, and its parts, which must be used up before the next batch."""
+class ChunkedBatch(NamedTuple):
+    """A batch: how many rows it has, and its chunks, to be used up before the next batch."""
 
     rows: int
-    parts: Iterator[Batch]
+    chunks: Iterator[Batch]
 
     @classmethod
-    def of(cls, batch: Batch) -> Parts:
-        """A batch in one part."""
+    def of(cls, batch: Batch) -> ChunkedBatch:
+        """A batch in one chunk."""
         return cls(len(batch.users), iter([batch]))
 
     def whole(self) -> Batch:
         """All in one, at the memory that takes."""
-        return Batch(*(torch.cat(columns) for columns in zip(*self.parts, strict=True)))
+        return Batch(*(torch.cat(columns) for columns in zip(*self.chunks, strict=True)))
 
 
 class Batches:
     """The rows 0..n-1 of an epoch in batches; draw(start, stop) makes what stands in these rows.
 
-    Memory does not grow with the size of a batch: what waits is a few parts.
+    Memory does not grow with the size of a batch: what waits is a few chunks.
     """
 
     def __init__(self, n: int, batch_size: int, draw: Callable[[int, int], Batch]) -> None:
@@ -51,20 +51,20 @@ class Batches:
     def __len__(self) -> int:
         return -(-self.n // self.batch_size)
 
-    def __iter__(self) -> Generator[Parts]:
+    def __iter__(self) -> Generator[ChunkedBatch]:
         drawn = self._drawn_ahead()
         try:
             for start in range(0, self.n, self.batch_size):
                 rows = min(self.batch_size, self.n - start)
-                yield Parts(rows, islice(drawn, -(-rows // PART)))
+                yield ChunkedBatch(rows, islice(drawn, -(-rows // CHUNK)))
         finally:
             drawn.close()  # whoever stops in the middle of an epoch leaves no thread behind
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self.n, self.batch_size):
             last = min(first + self.batch_size, self.n)
-            for start in range(first, last, PART):
-                yield start, min(start + PART, last)
+            for start in range(first, last, CHUNK):
+                yield start, min(start + CHUNK, last)
 
     def _drawn_ahead(self) -> Generator[Batch]:
         pool = ThreadPoolExecutor(1)

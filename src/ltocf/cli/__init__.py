@@ -6,20 +6,27 @@ Nothing heavy is imported before a command runs, so that `ltocf --help` answers 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated
 
 import typer
 
+from ltocf.cli.backup import backup, prune, restore
+from ltocf.cli.cache import cache
 from ltocf.cli.compare import compare
 from ltocf.cli.configs import configs
 from ltocf.cli.datasets import datasets
 from ltocf.cli.demo import demo
+from ltocf.cli.doctor import doctor
 from ltocf.cli.evaluate import evaluate
 from ltocf.cli.explain import explain
 from ltocf.cli.export import export
+from ltocf.cli.items import items
+from ltocf.cli.keys import keys
 from ltocf.cli.models import models
 from ltocf.cli.options import process_count, with_threads
+from ltocf.cli.popular import popular
 from ltocf.cli.prepare import prepare
 from ltocf.cli.recommend import recommend
 from ltocf.cli.refit import refit
@@ -55,13 +62,21 @@ COMMANDS = (
     recommend,
     similar,
     explain,
+    popular,
+    items,
     response,
     serve,
     update,
     rollback,
+    keys,
+    backup,
+    restore,
+    prune,
     export,
     tune,
     reproduce,
+    cache,
+    doctor,
 )
 COMPUTE = (demo, train, evaluate, compare, refit, recommend, similar, update, export, tune)
 SEVERAL = (train, evaluate, recommend)  # processes can share the work
@@ -108,7 +123,12 @@ def _leave(code: object) -> None:
     os._exit(code if isinstance(code, int) else code is not None)
 
 
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def _run() -> None:
+    signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: what was done is kept, and it is said
     try:
         try:
             app()

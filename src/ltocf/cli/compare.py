@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ltocf.cli.options import Overwrite, RunPaths
-from ltocf.cli.output import Json, print_json, print_table
+from ltocf.cli.output import Json, print_beyond, print_json, print_table
 from ltocf.progress import show_progress
 
 
@@ -21,7 +21,8 @@ def compare(
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to compare: recall, ndcg, precision, hit, map or mrr; repeat for more. "
+            help="What to compare: recall, ndcg, precision, hit, map, mrr or diversity; repeat "
+            "for more. "
             "Default: recall, ndcg."
         ),
     ] = None,
@@ -42,7 +43,7 @@ def compare(
     users gives, and p is how often chance alone would look like this.
     """
     from ltocf.files import refuse_file
-    from ltocf.runs.pictures import PICTURES
+    from ltocf.pictures.style import PICTURES
 
     if picture is not None:
         refuse_file(picture, overwrite=overwrite, kinds=PICTURES)
@@ -69,6 +70,7 @@ def compare(
         for run, values in zip(found.runs, found.metrics, strict=True)
     ]
     print_table(f"test metrics over {found.users:,} users", ["run", *names], rows)
+    print_beyond("\nbeyond accuracy", found.runs, found.beyond)
     differences = [
         [
             run,

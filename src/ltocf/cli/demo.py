@@ -29,8 +29,8 @@ def demo(
 ) -> None:
     """The whole tour on built-in data: train, compare, recommend. About a minute."""
     from ltocf.data.sources.town import make_town
+    from ltocf.pictures.curves import draw_metrics
     from ltocf.recommend.recommender import Recommender
-    from ltocf.runs.curves import draw_metrics
     from ltocf.runs.pipeline import start_run, train_run
     from ltocf.runs.settings import make_config, means_something
 

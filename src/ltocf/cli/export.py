@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cli.options import Overwrite, RunPath
+from ltocf.cli.options import K, Overwrite, RunPath
 from ltocf.cli.output import Json, print_json
 
 
@@ -19,25 +19,39 @@ def export(
     format: Annotated[
         list[str] | None,
         typer.Option(
-            "--format", "-f", help="What to write: parquet, hnsw or onnx; repeat for more."
+            "--format",
+            "-f",
+            help="What to write: lists or neighbours, which every model has; parquet or hnsw of a "
+            "model of vectors; onnx of these and of linear ones. Repeat for more.",
         ),
     ] = None,
+    k: K = 10,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Lists and neighbours as CSV instead of Parquet.")
+    ] = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Write embeddings as Parquet, an approximate index, and the scoring as ONNX."""
+    """Write lists, neighbours, embeddings, an approximate index, and the scoring as ONNX."""
     from ltocf.files import refuse_occupied
     from ltocf.recommend.export import MARKER
     from ltocf.recommend.export import export as write
     from ltocf.recommend.recommender import Recommender
 
     refuse_occupied(output, marker=MARKER, overwrite=overwrite)
-    report = write(Recommender.load(run), output, format or ["parquet"], overwrite=overwrite)
+    recommender, formats = Recommender.load(run), format or ["parquet"]
+    report = write(recommender, output, formats, k=k, csv=csv, overwrite=overwrite)
     if as_json:
         print_json(report)
         return
-    sizes = report["parquet"]
-    print(f"{sizes['users']:,} users and {sizes['items']:,} items of {sizes['dim']} dimensions")
+    if "lists" in report:
+        print(f"{report['lists']['rows']:,} rows for {report['lists']['users']:,} users")
+    if "neighbours" in report:
+        found = report["neighbours"]
+        print(f"{found['rows']:,} neighbours of {found['items']:,} items")
+    if "parquet" in report:
+        sizes = report["parquet"]
+        print(f"{sizes['users']:,} users and {sizes['items']:,} items of {sizes['dim']} dimensions")
     if "hnsw" in report:
         index = report["hnsw"]
         print(f"the index finds {index['recall']:.2%} of the exact top {index['k']}")

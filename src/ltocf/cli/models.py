@@ -24,6 +24,7 @@ def models(
     if name is None and not as_json:
         for known in MODELS:
             print(f"{known:<12} {summary(known)}")
+        print(f"{'auto':<12} The best of these and of their blends: what a search finds.")
         print("ltocf models MODEL shows the settings of one.")
         return
     settings = {

@@ -38,52 +38,17 @@ RunPaths = Annotated[
         metavar="RUN...", help="Run directories.", show_default=False, callback=_all_existing
     ),
 ]
-Column = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="The name of its column, or its number from 1. By default it is guessed.",
-    ),
-]
-Weight = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="How strong an interaction is: plays, a quantity or a rating."
-    ),
-]
-Repeats = Annotated[
-    str | None,
-    typer.Option(
-        metavar="sum|max",
-        help="How the weights of a repeated pair become one. Without --weight each row weighs 1, "
-        "so that sum counts the rows.",
-    ),
-]
-Separator = Annotated[
-    str | None,
-    typer.Option(help="What stands between columns, such as ';' or '::'. By default it is found."),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first row names the columns. By default it is found out.",
-        show_default=False,
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(help="Such as utf-8, utf-16 or latin-1. By default it is found out."),
-]
-SkipBad = Annotated[
-    bool,
-    typer.Option(
-        "--skip-bad", help="Pass over rows that cannot be read, and count them, instead of failing."
-    ),
-]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 K = Annotated[
     int, typer.Option("--k", "-k", help="How many to list; where there are fewer, all of them.")
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only items such as category=tea, price<20 or tags~vegan; repeat for more.",
+    ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail if any id is unknown.")]
 Ids = list[str] | None

@@ -16,7 +16,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    # What JSON has no form for is a moment: an attribute of an item.
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=lambda time: time.isoformat()))
 
 
 def say(text: str) -> None:
@@ -38,6 +39,18 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 
+def print_beyond(title: str, runs: Sequence[str], metrics: Sequence[dict[str, float]]) -> None:
+    """A row for each run and length of lists: what accuracy does not say."""
+    ks = list(dict.fromkeys(name.partition("@")[2] for name in metrics[0]))
+    names = list(dict.fromkeys(name.partition("@")[0] for name in metrics[0]))
+    rows = [
+        [run, k, *(f"{values[f'{name}@{k}']:.4f}" for name in names)]
+        for run, values in zip(runs, metrics, strict=True)
+        for k in ks
+    ]
+    print_table(title, ["run", "k", *names], rows)
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text.replace(",", ""))
@@ -47,4 +60,13 @@ def _is_number(text: str) -> bool:
 
 
 def cells(rows: pl.DataFrame) -> list[list[str]]:
-    return [[f"{v:.4f}" if isinstance(v, float) else str(v) for v in row] for row in rows.rows()]
+    return [[_cell(value) for value in row] for row in rows.rows()]
+
+
+def _cell(value: Any) -> str:
+    """Scores by four digits, tags as they were written, and nothing for what is not known."""
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    if isinstance(value, list):
+        return "|".join(value)
+    return "" if value is None else str(value)

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltocf.cli.options import History, Ids, K, RunPath, Strict, refuse_unknown, split_ids
+from ltocf.cli.options import History, Ids, K, RunPath, Strict, Where, refuse_unknown, split_ids
 from ltocf.cli.output import Json, cells, print_json, print_table, say
+from ltocf.cli.rule_options import (
+    AlikeBy,
+    AtMost,
+    Boosts,
+    Diversity,
+    ExcludeFile,
+    Pins,
+    read_rules,
+)
 from ltocf.errors import ConfigError
 from ltocf.progress import show_progress
 
@@ -34,6 +43,13 @@ def recommend(
     exclude: Annotated[
         Ids, typer.Option(metavar="ID,ID,...", help="Items that are never chosen.")
     ] = None,
+    where: Where = None,
+    exclude_file: ExcludeFile = None,
+    boost: Boosts = None,
+    at_most: AtMost = None,
+    pin: Pins = None,
+    diversity: Diversity = 0.0,
+    alike_by: AlikeBy = "attributes",
     gradient_steps: Annotated[
         int,
         typer.Option(min=0, help="With --history: how many gradient steps find their own vector."),
@@ -61,16 +77,18 @@ def recommend(
         from ltocf.recommend.ids import TABLES
 
         refuse_file(output, overwrite=overwrite, kinds=TABLES)
+    rules = read_rules(where, exclude_file, boost, at_most, pin, diversity, alike_by)
     refuse_unknown(run, strict, users=user)
 
-    from ltocf.recommend.bulk import write_table
     from ltocf.recommend.recommender import Recommender
+    from ltocf.recommend.tables import write_table
 
     recommender = Recommender.load(run)
     choice: dict[str, Any] = {
         "keep_seen": keep_seen,
         "candidates": None if candidates is None else split_ids(candidates),
         "exclude": split_ids(exclude or []),
+        "rules": rules,
     }
     if all_users:
         assert output is not None

@@ -24,12 +24,12 @@ def response(
 ) -> None:
     """Draw what a model or the solvers make of each eigenvalue of the graph."""
     from ltocf.files import refuse_file
-    from ltocf.runs.pictures import PICTURES
+    from ltocf.pictures.style import PICTURES
 
     refuse_file(output, overwrite=True, kinds=PICTURES)
 
-    from ltocf.runs.responses import draw_change, draw_responses, solver_responses
-    from ltocf.runs.run import load_run
+    from ltocf.pictures.responses import draw_change, draw_responses, solver_responses
+    from ltocf.runs.loading import load_run
 
     if run is None:
         connection = "residual" if residual else "linear"

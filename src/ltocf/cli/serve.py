@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ltocf.cli.config_file import ConfigFile
 from ltocf.cli.options import RunPath
 from ltocf.cli.output import say
 from ltocf.errors import ConfigError
@@ -25,11 +28,20 @@ Events = Annotated[
         "Default: events.db in the run's directory.",
     ),
 ]
+# What the parser raises for every wrong option. Old versions of typer take it from click, which new
+# ones no longer install; its child is public in both.
+USAGE_ERROR: Any = typer.BadParameter.__base__
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def serve(
+    context: typer.Context,
     run: RunPath,
+    config: ConfigFile = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Say whether it could be served so, and exit."),
+    ] = False,
     host: Annotated[
         str, typer.Option(help="The address to listen on. Others than loopback need a token.")
     ] = "127.0.0.1",
@@ -53,6 +65,14 @@ def serve(
             help="A host name to answer to, such as behind a proxy; repeat for more.",
         ),
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--proxy",
+            metavar="ADDRESS",
+            help="The address of a proxy whose X-Forwarded-For names the client; repeat for more.",
+        ),
+    ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
@@ -69,28 +89,88 @@ def serve(
         str | None,
         typer.Option(metavar="TIME", help="Train the events in this often, such as 30m or 1h."),
     ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keys of clients with scopes, made by 'ltocf keys'."),
+    ] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ARMS",
+            help="Versions to compare by people, such as A=current:0.9,B=candidate:0.1.",
+        ),
+    ] = None,
+    shadow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="A version that is judged on all events and shown to nobody, such as candidate.",
+        ),
+    ] = None,
+    log_requests: Annotated[
+        bool, typer.Option(help="Write one JSON line for each request to standard error.")
+    ] = False,
+    log_paths: Annotated[
+        bool, typer.Option("--log-paths", help="With their paths, which name people and items.")
+    ] = False,
+    trace: Annotated[
+        bool,
+        typer.Option("--trace", help="Send OpenTelemetry spans, to where its OTEL_ variables say."),
+    ] = False,
     get: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="Answer one GET request on standard output and exit."),
     ] = None,
 ) -> None:
     """Serve a run over HTTP: lists that know each event at once, their reasons, and a page."""
-    settings = settings_of(
-        run,
-        events,
-        host=host,
-        port=port,
-        token=token or None,
-        rate=rate,
-        timeout_seconds=timeout,
-        workers=workers,
-        update_seconds=None if update_every is None else seconds(update_every),
-        hosts=tuple(name or ()),
-    )
-    if get is not None:
+    settings = make_settings(context.params)
+    if check:
+        from ltocf.service.server import check as check_settings
+
+        check_settings(settings)
+        say(f"{config or settings.run}: nothing is wrong")
+    elif get is not None:
         answer_one(settings, get)
     else:
-        serve_until_stopped(settings)
+        reload = partial(read_again, context) if config is not None else None
+        serve_until_stopped(settings, reload=reload)
+
+
+def make_settings(given: Mapping[str, Any]) -> Settings:
+    """From the command's parameters."""
+    every = given["update_every"]
+    paths = given["log_paths"]
+    return settings_of(
+        Path(given["run"]),
+        given["events"],
+        host=given["host"],
+        port=given["port"],
+        token=given["token"] or None,
+        rate=given["rate"],
+        timeout_seconds=given["timeout"],
+        workers=given["workers"],
+        update_seconds=None if every is None else seconds(every),
+        hosts=tuple(given["name"] or ()),
+        proxies=tuple(given["proxy"] or ()),
+        keys=None if given["keys"] is None else Path(given["keys"]),
+        experiment=given["experiment"],
+        shadow=given["shadow"],
+        log_requests=given["log_requests"] or paths,
+        log_paths=paths,
+        trace=given["trace"],
+    )
+
+
+def read_again(context: typer.Context) -> Settings:
+    """The settings as the command line and the file say now."""
+    import sys
+
+    arguments = sys.argv[sys.argv.index("serve") + 1 :]
+    try:
+        again = context.command.make_context("serve", arguments)
+    except USAGE_ERROR as refusal:
+        raise ConfigError(refusal.format_message()) from None
+    return make_settings(again.params)
 
 
 def settings_of(run: Path, events: str | None, **others: Any) -> Settings:
@@ -103,13 +183,16 @@ def settings_of(run: Path, events: str | None, **others: Any) -> Settings:
     return Settings(run, events, **others)
 
 
-def serve_until_stopped(settings: Settings, *, open_browser: bool = False) -> None:
-    import logging
-
+def serve_until_stopped(
+    settings: Settings,
+    *,
+    open_browser: bool = False,
+    reload: Callable[[], Settings] | None = None,
+) -> None:
+    from ltocf.service.observing.request_log import set_up_logging
     from ltocf.service.server import run_server
 
-    logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    logging.getLogger("ltocf").setLevel(logging.INFO)
+    set_up_logging(settings.log_requests)
 
     def started(address: str) -> None:
         say(f"serving {settings.run} on {address} (Ctrl-C ends it)")
@@ -118,15 +201,15 @@ def serve_until_stopped(settings: Settings, *, open_browser: bool = False) -> No
 
             webbrowser.open(address)
 
-    run_server(settings, started)
+    run_server(settings, started, reload)
 
 
 def answer_one(settings: Settings, path: str) -> None:
     import asyncio
     import sys
 
-    from ltocf.service.asking import ask
     from ltocf.service.server import make_app
+    from ltocf.service.wire.test_client import ask
 
     app = make_app(settings)
     headers = {} if settings.token is None else {"authorization": f"Bearer {settings.token}"}

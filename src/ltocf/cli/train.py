@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ltocf.cli.evaluate import NOTHING_TO_TEST
+from ltocf.cli.log_options import READING, SPLITTING, with_log_options
 from ltocf.cli.options import owns_the_output, process_count
-from ltocf.cli.output import Json, print_json, print_table, say
+from ltocf.cli.output import Json, print_json, say
 from ltocf.cli.refit import deployed_line, deployed_path, fit_to_everything
+from ltocf.cli.searching import search
 from ltocf.errors import ConfigError, RunError
 from ltocf.progress import show_progress
 
 if TYPE_CHECKING:
     from ltocf.config import RunConfig
-    from ltocf.data.dataset import Dataset
-    from ltocf.runs.automatic import Choice
 
+SEARCH = "auto"  # what a model is called that a search is to find
 WHAT_TO_DO = (
     "say what to learn from: a log of your own (ltocf train LOG.csv), a data set that 'ltocf "
     "prepare' made, a name from 'ltocf datasets', or 'town' to try it (ltocf train town)"
 )
 
 
+@with_log_options(READING, SPLITTING)
 def train(
     arguments: Annotated[
         list[str] | None,
@@ -38,12 +41,18 @@ def train(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="RUN", help="Where the run goes. Default: runs/DATASET-MODEL."
+            "--output",
+            "-o",
+            metavar="RUN",
+            help="Where the run goes. Default: runs/DATASET, or runs/DATASET-MODEL.",
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", help="One that 'ltocf models' lists, or auto. Default: ltocf."),
+        typer.Option(
+            "--model",
+            help="Fit this one of 'ltocf models', such as ltocf. Default: search for the best.",
+        ),
     ] = None,
     config: Annotated[
         str | None,
@@ -55,9 +64,25 @@ def train(
         ),
     ] = None,
     budget: Annotated[
-        float, typer.Option(min=0, help="With --model auto: seconds to compare models for.")
-    ] = 300,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How long to search: 90 (seconds), 10m or 1h. Default: longer, the more data.",
+            show_default=False,
+        ),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="time|none",
+            help="With a folder of train.txt and test.txt: whether its lines list items from the "
+            "first to the last. By default it is found out.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted run, or with a search.")
+    ] = False,
     deploy: Annotated[
         bool,
         typer.Option(
@@ -69,69 +94,47 @@ def train(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old run.")] = False,
     as_json: Json = False,
+    *,
+    given: dict[str, Any],
 ) -> None:
-    """Train a model and test it once; everything goes into a run directory."""
+    """Find the best model for a log, or train one by name, and test it once; everything goes into a
+    run directory. A search saves its best so far as it goes: stop it whenever you like."""
+    from ltocf.deadlines import parse_seconds
     from ltocf.runs.settings import parse_overrides
-    from ltocf.runs.versions import MARKER
+    from ltocf.search.process.job import is_search, ordered_by
 
+    began = time.time()
     if deploy and process_count() > 1:
         raise ConfigError("--deploy is for one process; run 'ltocf refit' after the training")
-
+    seconds = None if budget is None else parse_seconds(budget)
+    ordered_by(order)  # to be refused before anything is done
     words = [word for word in arguments or [] if "=" not in word]
     overrides = parse_overrides(word for word in arguments or [] if "=" in word)
     if len(words) > 1:
         raise ConfigError(f"one data set at a time, got: {', '.join(words)}")
     overrides |= {"dataset": words[0]} if words else {}
     overrides |= {"model": model} if model else {}
-    choice: Choice | None = None
     if resume:
-        if output is None or overrides or config:
+        if output is None or overrides or config or given:
             raise ConfigError("--resume takes the run's own settings: ltocf train --resume -o RUN")
-    else:
-        if output is not None:  # before the settings, which take torch to be checked
-            _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
-        settings = _settings(overrides, config)
-        if output is None:
-            output = Path("runs") / f"{Path(settings.dataset).stem}-{settings.model_name}"
-            _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
-
-    from ltocf.distributed import restarted
-    from ltocf.runs.pipeline import start_run, train_run
-    from ltocf.runs.records import metric_text
-    from ltocf.runs.run import Run
-    from ltocf.runs.yardsticks import compare, verdict
-
-    if resume or (restarted() and (output / MARKER).is_file()):  # a process had died: go on
-        run = Run.open(output)
-    else:
-        settings, dataset, choice = _with_data(settings, output, budget)
-        run = start_run(settings, output, dataset=dataset, overwrite=overwrite)
-        if choice is not None:
-            run.save_comparison(choice.as_json())
-    try:
-        with show_progress() as progress:
-            metrics = train_run(run, progress)
-    except KeyboardInterrupt:
-        say(f"\nstopped; finished epochs are kept. Continue with: ltocf train --resume -o {output}")
-        raise typer.Exit(130) from None
-    with show_progress() as progress:
-        others = compare(run, progress)
-    where = deployed_path(output)
-    deployed = fit_to_everything(run, where, overwrite=overwrite) if deploy else None
-    if as_json:
-        also: dict[str, Any] = {} if deployed is None else {"deployed": str(where)}
-        also |= {"tried": choice.as_json()} if choice else {}
-        print_json({"run": str(output), "metrics": metrics, "others": others} | also)
+        if is_search(output):
+            search(None, output, began, seconds, None, overwrite, deploy, as_json)
+            return
+        _fit(None, output, overwrite, deploy, as_json)
         return
-    if choice is not None:
-        print_table("what was tried, on validation", *choice.table())
-    print(f"test  {metric_text(metrics)}" if metrics else NOTHING_TO_TEST)
-    if others:
-        print(verdict(metrics, others))
-    curves = output / "curves.png"
-    print(f"saved in {output}" + (f" (curves in {curves})" if curves.exists() else ""))
-    if deployed is not None:
-        print(deployed_line(deployed))
+    if output is not None:  # before the settings, which may take torch to be checked
+        _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
+    settings = _settings(overrides, config)
+    searches = settings.model_name == SEARCH
+    if output is None:
+        stem = Path(settings.dataset).stem
+        output = Path("runs") / (stem if searches else f"{stem}-{settings.model_name}")
+        _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
+    settings = _prepared(settings, output, given)
+    if searches:
+        search(settings, output, began, seconds, order, overwrite, deploy, as_json)
+    else:
+        _fit(settings, output, overwrite, deploy, as_json, order)
 
 
 def _settings(overrides: dict[str, Any], config: str | None) -> RunConfig:
@@ -143,52 +146,103 @@ def _settings(overrides: dict[str, Any], config: str | None) -> RunConfig:
 
     from ltocf.runs.settings import make_config
 
+    if "name" not in values.get("model", {}):
+        overrides = {"model": SEARCH} | overrides
     return make_config(values, overrides)
 
 
 def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
     from ltocf.files import refuse_occupied
-    from ltocf.runs.versions import MARKER
+    from ltocf.runs.versions import MARKER, unfinished
 
     if not owns_the_output():  # it is these processes' own run that is there
         return
+    if not overwrite and unfinished(output):
+        raise RunError(
+            f"{output}: holds a run that has not ended; go on with it (ltocf train --resume -o "
+            f"{output}), choose another output, or replace it (--overwrite)"
+        )
     for path in [output, *([deployed_path(output)] if deploy else [])]:
         refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=RunError)
 
 
-def _with_data(
-    settings: RunConfig, output: Path, budget: float
-) -> tuple[RunConfig, Dataset, Choice | None]:
-    """The data set, and the settings with the model that `auto` chose."""
-    from ltocf.data.sources.catalog import load_dataset
+def _prepared(settings: RunConfig, output: Path, given: dict[str, Any]) -> RunConfig:
+    """The settings with a data set where they named a log."""
+    from ltocf.data.sources.catalog import refuse_unknown
     from ltocf.data.sources.raw_log import dataset_beside, is_raw_log
-    from ltocf.data.sources.text_folder import dropped_line
 
-    if process_count() > 1 and (is_raw_log(settings.dataset) or settings.model_name == "auto"):
+    raw = is_raw_log(settings.dataset)
+    if process_count() > 1 and (raw or settings.model_name == SEARCH):
         raise ConfigError(
-            "a raw log and --model auto are for one process; run 'ltocf prepare' and name a model"
+            "a raw log and a search are for one process; run 'ltocf prepare' and name a model"
         )
-    if is_raw_log(settings.dataset):
-        with show_progress() as progress:
-            path, lines = dataset_beside(settings.dataset, output.parent, progress)
-        say("\n".join(lines))
-        settings = settings.model_copy(update={"dataset": str(path)})
-    dataset = load_dataset(settings.dataset)
-    if dataset.split.dropped:
-        say(dropped_line(dataset.split.dropped))
-    choice = _choose(settings, dataset, budget) if settings.model_name == "auto" else None
-    return choice.config if choice else settings, dataset, choice
+    if not raw:
+        refuse_unknown(settings.dataset)
+        if given:
+            flag = "--" + next(iter(given)).replace("_", "-")
+            raise ConfigError(
+                f"{flag} tells how to read a log; {settings.dataset!r} is none: it is prepared "
+                "already, or there is no such file"
+            )
+        return settings
+    with show_progress() as progress:
+        path, lines = dataset_beside(settings.dataset, output.parent, progress, given)
+    say("\n".join(lines))
+    return settings.model_copy(update={"dataset": str(path)})
 
 
-def _choose(settings: RunConfig, dataset: Dataset, budget: float) -> Choice:
-    from ltocf.runs.automatic import choose_model
+def _fit(
+    settings: RunConfig | None,
+    output: Path,
+    overwrite: bool,
+    deploy: bool,
+    as_json: bool,
+    order: str | None = None,
+) -> None:
+    """Train one model, named by the settings, or go on with the run at `output`."""
+    from ltocf.distributed import restarted
+    from ltocf.runs.pipeline import start_run, stopped_line, train_run
+    from ltocf.runs.run import Run
+    from ltocf.runs.versions import MARKER
+    from ltocf.search.yardsticks import compare, verdict
+    from ltocf.training.records import metric_text
 
+    # After a process had died, the run that is there is these processes' own.
+    if settings is None or (restarted() and (output / MARKER).is_file()):
+        run = Run.open(output)
+    else:
+        run = start_run(settings, output, dataset=_loaded(settings, order), overwrite=overwrite)
     try:
         with show_progress() as progress:
-            return choose_model(settings, dataset.split, budget, progress)
+            metrics = train_run(run, progress)
     except KeyboardInterrupt:
-        say(
-            "\nstopped before a model was chosen, and nothing was kept. Start again with the same "
-            "command, with a smaller --budget, or with the best so far as --model"
-        )
+        say(f"\n{stopped_line(run)}")
         raise typer.Exit(130) from None
+    with show_progress() as progress:
+        others = compare(run, progress)
+    where = deployed_path(output)
+    deployed = fit_to_everything(run, where, overwrite=overwrite) if deploy else None
+    if as_json:
+        also: dict[str, Any] = {} if deployed is None else {"deployed": str(where)}
+        print_json({"run": str(output), "metrics": metrics, "others": others} | also)
+        return
+    print(f"test  {metric_text(metrics)}" if metrics else NOTHING_TO_TEST)
+    if others:
+        print(verdict(metrics, others))
+    curves = output / "curves.png"
+    print(f"saved in {output}" + (f" (curves in {curves})" if curves.exists() else ""))
+    if deployed is not None:
+        print(deployed_line(deployed))
+
+
+def _loaded(settings: RunConfig, order: str | None) -> Any:
+    from ltocf.data.sources.catalog import load_dataset
+    from ltocf.data.sources.text_folder import dropped_line, order_line
+    from ltocf.search.process.job import ordered_by
+
+    dataset = load_dataset(settings.dataset, ordered=ordered_by(order))
+    if line := order_line(dataset):
+        say(line)
+    if dataset.split.dropped:
+        say(dropped_line(dataset.split.dropped))
+    return dataset

@@ -44,7 +44,7 @@ def tune(
     """Search for good settings on a validation cut; stop and start again as you like."""
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.runs.settings import make_config
-    from ltocf.runs.tune import tune as search
+    from ltocf.search.tune import tune as search
 
     words = [word for word in arguments if "=" not in word]
     if len(words) != 1:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltocf.cli.options import (
-    Column,
-    Encoding,
-    Header,
-    Overwrite,
-    RunPath,
-    Separator,
-    SkipBad,
-    Weight,
-)
+from ltocf.cli.log_options import READING, with_log_options
+from ltocf.cli.options import Overwrite, RunPath
 from ltocf.cli.output import Json, print_json
 from ltocf.errors import ConfigError
 from ltocf.progress import show_progress
 
+if TYPE_CHECKING:
+    from ltocf.data.interactions import Id
+    from ltocf.runs.forgetting import Forgotten
+    from ltocf.service.store.events import EventStore
 
+
+@with_log_options({name: kind for name, kind in READING.items() if name != "repeats"})
 def update(
     run: RunPath,
     log: Annotated[
@@ -40,7 +41,8 @@ def update(
             "--events",
             metavar="STORE",
             help="Instead of a log, the events of a service: a SQLite file or postgresql://... "
-            "Default: LTOCF_EVENTS, or events.db in the run's directory.",
+            "Default: LTOCF_EVENTS, or events.db in the run's directory. Beside a log, it says who "
+            "asked to be forgotten.",
         ),
     ] = None,
     check: Annotated[
@@ -52,6 +54,14 @@ def update(
             "before it is used. They are learned the next time.",
         ),
     ] = 0.2,
+    candidate: Annotated[
+        bool,
+        typer.Option(
+            "--candidate",
+            help="With events: keep the new model beside the one in use, to be tried by 'ltocf "
+            "serve --experiment' before it is promoted.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -69,24 +79,9 @@ def update(
             min=0, help="The learning rate of the warm fit. Default: a quarter of the run's."
         ),
     ] = None,
-    user: Column = None,
-    item: Column = None,
-    time: Column = None,
-    rating: Column = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="Ratings from here on are likes. Default: as when the data set was prepared."
-        ),
-    ] = None,
     no_threshold: Annotated[
         bool, typer.Option("--no-threshold", help="Every row is a like, whatever was before.")
     ] = False,
-    weight: Weight = None,
-    separator: Separator = None,
-    header: Header = None,
-    encoding: Encoding = None,
-    skip_bad: SkipBad = False,
     text_ids: Annotated[
         bool,
         typer.Option(
@@ -95,26 +90,39 @@ def update(
     ] = False,
     items: Annotated[
         Path | None,
-        typer.Option("--items", metavar="FILE", help="A table of items with names to display."),
+        typer.Option(
+            "--items",
+            metavar="FILE",
+            help="A table of items and their attributes: CSV, Parquet or JSON lines. All of them "
+            "become items of the run, touched or not.",
+        ),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Add new interactions, users and items to a run, and fit it a little more."""
-    from ltocf.runs.records import metric_text
     from ltocf.runs.run import Run
     from ltocf.runs.update import update_run
+    from ltocf.training.records import metric_text
 
     if log is None:
         if output is not None:
             raise ConfigError("events go into the run itself: --output goes with a log")
-        update_with_events(run, events, epochs, learning_rate, check, as_json)
+        update_with_events(run, events, epochs, learning_rate, check, candidate, as_json)
         return
-    if events is not None:
-        raise ConfigError("give either a log or --events STORE")
-    with show_progress(training="updating") as progress:
+    if candidate:
+        raise ConfigError("--candidate goes with events: a log is learned at once")
+    with show_progress(training="updating") as progress, opened_events(run, events) as store:
+        current = Run.open(run)
+        forgotten: Forgotten = nobody
+        if store is not None:
+            from ltocf.service.upkeep.event_update import ever_forgotten_by, purge
+
+            current, forgotten = purge(current, store, progress), ever_forgotten_by(store)
         updated, added = update_run(
-            Run.open(run),
+            current,
             log,
             output,
             epochs=epochs,
@@ -122,30 +130,49 @@ def update(
             names=items,
             overwrite=overwrite,
             progress=progress,
-            user=user,
-            item=item,
-            time=time,
-            rating=rating,
-            threshold=threshold,
             every_row_liked=no_threshold,
-            weight=weight,
-            separator=separator,
-            header=header,
-            encoding=encoding,
-            skip_bad=skip_bad or None,
             text_ids=text_ids,
+            forgotten=forgotten,
+            **given,
         )
     metrics = updated.metrics()
     if as_json:
         print_json({"run": str(updated.path), "added": asdict(added), "metrics": metrics})
         return
+    if updated.path == current.path:
+        print(
+            f"nothing new: the run already has all of the log's {added.repeated:,} interactions; "
+            "it stays as it is"
+        )
+        return
     print(
         f"added {added.interactions:,} interactions, {added.users:,} users and "
         f"{added.items:,} items; {added.repeated:,} were there already"
+        + (f"; {added.taken_back:,} were taken back" if added.taken_back else "")
     )
     if metrics:
         print(f"test  {metric_text(metrics)}")
     print(f"saved in {updated.path}")
+
+
+def nobody(ids: Iterable[Id]) -> Collection[Id]:
+    return ()
+
+
+@contextmanager
+def opened_events(run: Path, events: str | None) -> Iterator[EventStore | None]:
+    """The store of the run's service, if it has one."""
+    where = events or os.environ.get("LTOCF_EVENTS") or str(run / "events.db")
+    if "://" not in where and not Path(where).is_file():
+        yield None
+        return
+    from ltocf.service.store.events import EventStore
+
+    store = EventStore.open(where)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def update_with_events(
@@ -154,28 +181,26 @@ def update_with_events(
     epochs: int,
     learning_rate: float | None,
     check: float,
+    candidate: bool,
     as_json: bool,
 ) -> None:
-    import os
+    from ltocf.runs.run import Run
+    from ltocf.service.upkeep.event_update import update_from_events
 
-    from ltocf.runs.run import EVENTS, Run
-    from ltocf.service.events import EventStore
-    from ltocf.service.updating import update_from_events
-
-    where = events or os.environ.get("LTOCF_EVENTS") or str(run / EVENTS)
-    if "://" not in where and not Path(where).is_file():
-        raise ConfigError("say what to add: a log, or --events STORE for the events of a service")
-    store = EventStore.open(where)
-    with show_progress(training="updating") as progress:
+    with show_progress(training="updating") as progress, opened_events(run, events) as store:
+        if store is None:
+            raise ConfigError(
+                "say what to add: a log, or --events STORE for the events of a service"
+            )
         updated, added, checked = update_from_events(
             Run.open(run),
             store,
             epochs=epochs,
             learning_rate=learning_rate,
             checked=check,
+            candidate=candidate,
             progress=progress,
         )
-    store.close()
     if as_json:
         about = None if checked is None else asdict(checked)
         print_json({"run": str(updated.path), "added": asdict(added), "check": about})
@@ -188,5 +213,6 @@ def update_with_events(
         )
     print(
         f"learned {added.interactions:,} interactions, {added.users:,} users and "
-        f"{added.items:,} items; now in use: {updated.path}"
+        f"{added.items:,} items; {'kept as a candidate' if candidate else 'now in use'}: "
+        f"{updated.path}"
     )

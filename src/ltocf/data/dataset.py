@@ -1,16 +1,19 @@
-"""A data set with a name: a split, what to show for its items, and where it came from."""
+"""A data set with a name: a split, what is known of its items, and where it came from."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from operator import eq
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from ltocf.data.catalogue import Catalogue
 from ltocf.data.dataset_files import (
     MARKER,
     damaged,
@@ -18,14 +21,16 @@ from ltocf.data.dataset_files import (
     read_digests,
     read_ids,
     read_pairs,
+    read_rest,
     read_table,
     write_dataset,
 )
 from ltocf.data.interactions import Interactions
-from ltocf.data.pair_columns import Arrays
-from ltocf.data.pair_cuts import SplitKind
-from ltocf.data.pair_store import PARTS
+from ltocf.data.pairs.columns import Arrays
+from ltocf.data.pairs.cuts import SplitKind
+from ltocf.data.pairs.store import SUBSETS
 from ltocf.data.splits import Split
+from ltocf.data.times import TimeForm, unit_of_times
 from ltocf.digests import Digests, read_at_rest
 from ltocf.errors import DataError
 from ltocf.files import new_directory
@@ -33,12 +38,25 @@ from ltocf.files import new_directory
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """`item_names` holds columns to display; its row r describes item r."""
+    """`item_names` holds the attributes of items, typed; its row r describes item r."""
 
     name: str
     split: Split
     item_names: pl.DataFrame | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)  # source, options, what was dropped
+    # Pairs, by their ids, that were left out of test as train does not know their user or item.
+    rest: pl.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        """Let the pairs know what their items are, so that every model can."""
+        tags = self.split.train.item_tags
+        if self.item_names is not None:
+            tags = self.catalogue.tags(at_least=2).matrix  # a tag of one item tells nothing
+        elif tags is None:
+            return
+        # Tags that were known before the last items came are of no use any more.
+        known = tags if tags.nnz and tags.shape[0] == self.split.train.n_items else None
+        object.__setattr__(self, "split", self.split.with_item_tags(known))
 
     @property
     def split_kind(self) -> SplitKind:
@@ -46,10 +64,39 @@ class Dataset:
         return self.split.kind
 
     @property
+    def time_form(self) -> TimeForm:
+        """What its times are, if it has any: as it was prepared, or by their size."""
+        recorded = (self.origin.get("times") or {}).get("form")
+        known = unit_of_times(self.split.seen.timestamps) != "numbers"
+        return recorded or ("moments" if known else "numbers")
+
+    @property
+    def time_order(self) -> str | None:
+        """Whether its log has the day or the month first, where that had to be found out."""
+        return (self.origin.get("times") or {}).get("order")
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What is known of its items, touched or not."""
+        return Catalogue.of(self.split.train.item_ids, self.item_names)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the pairs, their times, and whose and of what they are: other ids are other data."""
+        digest, train = hashlib.sha256(), self.split.train
+        for subset in self.split.subsets().values():
+            digest.update(subset.fingerprint.encode())
+            if subset.timestamps is not None:
+                digest.update(subset.timestamps.tobytes())
+        for ids in (train.user_ids, train.item_ids):
+            digest.update(json.dumps(ids.ids.to_list()).encode())
+        return digest.hexdigest()
+
+    @property
     def counts(self) -> dict[str, int]:
         train = self.split.train
-        parts = {name: len(part) for name, part in self.split.parts().items()}
-        return {"users": train.n_users, "items": train.n_items, **parts}
+        subsets = {name: len(subset) for name, subset in self.split.subsets().items()}
+        return {"users": train.n_users, "items": train.n_items, **subsets}
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> None:
         """Write Parquet files and dataset.json; whole or not at all."""
@@ -62,10 +109,11 @@ class Dataset:
                 temporary,
                 self.name,
                 self.split_kind,
-                {name: [_arrays(part)] for name, part in self.split.parts().items()},
+                {name: [_arrays(subset)] for name, subset in self.split.subsets().items()},
                 train.user_ids.ids,
                 items,
                 self.origin,
+                self.rest,
             )
 
     @classmethod
@@ -88,7 +136,7 @@ class Dataset:
         users, items = (read_table(directory, f"{name}.parquet") for name in ("users", "items"))
         ids = read_ids(directory, users), read_ids(directory, items)
         train, valid, test, unliked = (
-            read_pairs(directory, part, about["counts"], *ids) for part in PARTS
+            read_pairs(directory, subset, about["counts"], *ids) for subset in SUBSETS
         )
         if not len(train):
             raise damaged(directory, "it has no training data")
@@ -98,7 +146,8 @@ class Dataset:
             train, valid, test, kind=about["split"], unliked=unliked if len(unliked) else None
         )
         display = items.drop("id")
-        return cls(about["name"], split, display if display.width else None, about["origin"])
+        rest = read_rest(directory, about["counts"])
+        return cls(about["name"], split, display if display.width else None, about["origin"], rest)
 
 
 def _arrays(pairs: Interactions) -> Arrays:

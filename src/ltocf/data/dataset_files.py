@@ -1,9 +1,10 @@
 """The files of a data set directory: the one place that writes and reads them.
 
 dataset.json    format, name, kind of split, counts, train's fingerprint, where it came from
-PART.parquet    user and item as rows, and time and weight if there are any; none if it is empty
+SUBSET.parquet  user and item as rows, and time and weight if there are any; none if it is empty
 users.parquet   id; row r is user r
-items.parquet   id, and columns to display
+rest.parquet    ids, times and weights of pairs that train does not know; none if it is empty
+items.parquet   id, and an item's attributes, typed; row r is item r
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ import numpy as np
 import polars as pl
 
 from ltocf.data.interactions import IdMap, Interactions
-from ltocf.data.pair_columns import Arrays
-from ltocf.data.pair_cuts import SPLIT_KINDS, SplitKind
-from ltocf.data.pair_store import PARTS
+from ltocf.data.pairs.columns import Arrays
+from ltocf.data.pairs.cuts import SPLIT_KINDS, SplitKind
+from ltocf.data.pairs.keys import RowDigest
+from ltocf.data.pairs.store import SUBSETS
 from ltocf.data.parquet_trial import refuse_unreadable
-from ltocf.data.row_arrays import RowDigest
 from ltocf.digests import FILE as DIGESTS
 from ltocf.digests import Digests, read_text
 from ltocf.errors import DataError
 
 MARKER = "dataset.json"
+REST_FILE = "rest.parquet"
 FORMAT, VERSION = "ltocf-dataset", 1
 
 
@@ -34,18 +36,22 @@ def write_dataset(
     directory: Path,
     name: str,
     split_kind: SplitKind,
-    parts: Mapping[str, Iterable[Arrays]],
+    subsets: Mapping[str, Iterable[Arrays]],
     users: pl.Series,
     items: pl.DataFrame,
     origin: Mapping[str, Any],
+    rest: pl.DataFrame | None = None,
 ) -> dict[str, int]:
-    """Write all files; a part comes in pieces that ascend by user and item. Returns the counts."""
+    """Write all files; a subset comes in pieces that ascend by user and item. Returns counts."""
     counts, fingerprint = {"users": len(users), "items": items.height}, ""
-    for part in PARTS:
-        digest = _write_pairs(directory / f"{part}.parquet", parts[part])
-        counts[part] = digest.length
-        if part == "train":
+    for subset in SUBSETS:
+        digest = _write_pairs(directory / f"{subset}.parquet", subsets[subset])
+        counts[subset] = digest.length
+        if subset == "train":
             fingerprint = digest.fingerprint(counts["users"], counts["items"])
+    if rest is not None and rest.height:
+        counts["rest"] = rest.height
+        rest.write_parquet(directory / REST_FILE)
     users.rename("id").to_frame().write_parquet(directory / "users.parquet")
     items.write_parquet(directory / "items.parquet")
     about = {
@@ -105,15 +111,11 @@ def read_description(directory: Path) -> dict[str, Any]:
     kinds = {"name": str, "fingerprint": str, "origin": dict, "counts": dict}
     if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()):
         raise damaged(directory, f"{MARKER} lacks entries")
-    counts, options = about["counts"], about["origin"].get("options")
-    # Data sets from before they were written down have no unliked pairs, and the kind of split
-    # among their options, if anywhere.
-    counts.setdefault("unliked", 0)
-    about.setdefault("split", (options if isinstance(options, dict) else {}).get("split", "given"))
-    if not all(isinstance(counts.get(key), int) for key in ("users", "items", *PARTS)):
+    counts = about["counts"]
+    if not all(isinstance(counts.get(key), int) for key in ("users", "items", *SUBSETS)):
         raise damaged(directory, f"{MARKER} lacks entries")
-    if about["split"] not in SPLIT_KINDS:
-        raise damaged(directory, f"{MARKER} names an unknown split {about['split']!r}")
+    if about.get("split") not in SPLIT_KINDS:
+        raise damaged(directory, f"{MARKER} names an unknown split {about.get('split')!r}")
     return about
 
 
@@ -121,7 +123,7 @@ def read_table(directory: Path, name: str) -> pl.DataFrame:
     try:
         if not (directory / DIGESTS).is_file():
             refuse_unreadable({directory / name: name})
-        return pl.read_parquet(directory / name)
+        return pl.read_parquet(directory / name, glob=False)
     except (OSError, DataError, pl.exceptions.PolarsError) as error:
         reason = str(error).splitlines()[0]
         raise damaged(directory, f"{name} cannot be read: {reason}") from None
@@ -134,15 +136,15 @@ def read_ids(directory: Path, table: pl.DataFrame) -> IdMap:
 
 
 def read_pairs(
-    directory: Path, part: str, counts: Mapping[str, int], user_ids: IdMap, item_ids: IdMap
+    directory: Path, subset: str, counts: Mapping[str, int], user_ids: IdMap, item_ids: IdMap
 ) -> Interactions:
-    """One part, checked against its count and the ids."""
-    name = f"{part}.parquet"
-    if not counts[part]:
+    """One subset, checked against its count and the ids."""
+    name = f"{subset}.parquet"
+    if not counts[subset]:
         nothing = np.empty(0, dtype=np.int32)
         return Interactions(nothing, nothing, user_ids, item_ids)
     table = read_table(directory, name)
-    if not {"user", "item"} <= set(table.columns) or table.height != counts[part]:
+    if not {"user", "item"} <= set(table.columns) or table.height != counts[subset]:
         raise damaged(directory, f"{name} is not the one that {MARKER} describes")
     users, items = (table[column].to_numpy() for column in ("user", "item"))
     for rows, ids in ((users, user_ids), (items, item_ids)):
@@ -153,6 +155,16 @@ def read_pairs(
         for column in ("time", "weight")
     )
     return Interactions.build(users, items, user_ids, item_ids, times, weights)
+
+
+def read_rest(directory: Path, counts: Mapping[str, int]) -> pl.DataFrame | None:
+    """The pairs that were left out of test as train does not know them, with their ids."""
+    if not counts.get("rest"):
+        return None
+    table = read_table(directory, REST_FILE)
+    if not {"user", "item"} <= set(table.columns) or table.height != counts["rest"]:
+        raise damaged(directory, f"{REST_FILE} is not the one that {MARKER} describes")
+    return table
 
 
 def damaged(directory: Path, what: str) -> DataError:

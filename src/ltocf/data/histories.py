@@ -7,21 +7,39 @@ order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions, Rows
+from ltocf.data.pairs.keys import pair_keys
 from ltocf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def histories_of(train: Interactions, *, ordered: bool = True) -> csr_array:
     """The history of every user, in order if that is wanted and known. (n_users, n_items)"""
+    from scipy.sparse import csr_array
+
     entries = np.ones(len(train), dtype=np.float32)
     if ordered and train.timestamps is not None:
         entries /= 1 + train.later_counts
     return csr_array((entries, train.items, train.indptr), shape=(train.n_users, train.n_items))
+
+
+def interaction_matrix(train: Interactions) -> csr_array:
+    """R, of ones, or of strengths with a mean square of 1: a penalty means the same for both.
+    (n_users, n_items)"""
+    from scipy.sparse import csr_array
+
+    values = np.ones(len(train), dtype=np.float32)
+    if train.strengths is not None:
+        values = train.strengths / np.sqrt(np.square(train.strengths).mean(dtype=np.float64))
+    arrays = (values.astype(np.float32), train.items, train.indptr)
+    return csr_array(arrays, shape=(train.n_users, train.n_items))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +47,21 @@ class HistoryWeights:
     """What a model makes of a history before it looks at it: how recent and how strong.
 
     An item counts by its entry to the power `recency`. With 0 all items count alike; with more,
-    those that came last count most. Where `train` has weights, a known user's item counts by its
-    strength too, and what they touched since, and all that a new user has, by the strength 1.
+    those that came last count most. With a `memory` it counts exp(-age / memory) times that, age
+    being how many came later, if `train` has times. Where `train` has weights, a known user's item
+    counts by its strength too, and what they touched since, and all that a new user has, by the
+    strength 1.
     """
 
     recency: float = 0.0
     train: Interactions | None = None
+    memory: float | None = None
+
+    @property
+    def fades(self) -> bool:
+        """Whether the order of a history matters."""
+        times = self.train is not None and self.train.timestamps is not None
+        return self.recency > 0 or (self.memory is not None and times)
 
     def check(self, train: Interactions) -> None:
         if self.recency and train.timestamps is None:
@@ -48,7 +75,7 @@ class HistoryWeights:
         """The weighted history of every user. (n_users, n_items)"""
         self.check(train)
         everybody = np.arange(train.n_users, dtype=np.int32)
-        return self.weigh(histories_of(train, ordered=self.recency > 0), everybody)
+        return self.weigh(histories_of(train, ordered=self.fades), everybody)
 
     def weigh(self, histories: csr_array, own: Rows | None = None) -> csr_array:
         """Recency times strength, each scaled to a mean of 1 in every row.
@@ -69,9 +96,13 @@ class HistoryWeights:
         return _with_values(histories, values / np.sqrt(sums[rows] * np.where(items > 0, items, 1)))
 
     def _recency(self, histories: csr_array) -> NDArray[np.float64]:
-        if not self.recency:
+        if not self.fades:
             return np.ones(histories.nnz)
-        return _scaled(histories, histories.data.astype(np.float64) ** self.recency)
+        entries = histories.data.astype(np.float64)
+        values = entries**self.recency
+        if self.memory is not None:
+            values *= np.exp((1 - 1 / entries) / self.memory)
+        return _scaled(histories, values)
 
     def _strengths(self, histories: csr_array, own: Rows | None) -> NDArray[np.float64]:
         strengths = self._raw_strengths(histories, own)
@@ -82,9 +113,8 @@ class HistoryWeights:
         train, found = self.train, np.ones(histories.nnz)
         if train is None or train.strengths is None or own is None:
             return found
-        width = np.int64(max(train.n_items, 1))
         users = np.repeat(own, np.diff(histories.indptr))
-        wanted, there = users * width + histories.indices, train.users * width + train.items
+        wanted, there = pair_keys(users, histories.indices, train.n_items), train.keys
         places = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
         known = (users >= 0) & (there[places] == wanted)
         found[known] = train.strengths[places[known]]
@@ -104,4 +134,6 @@ def _scaled(histories: csr_array, values: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def _with_values(rows: csr_array, values: NDArray[np.floating]) -> csr_array:
+    from scipy.sparse import csr_array
+
     return csr_array((values.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)

@@ -2,108 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from ltocf.data.row_arrays import RowDigest, distinct
-from ltocf.data.row_arrays import Rows as Rows  # most callers know it from here
+from ltocf.data.ids import Id as Id
+from ltocf.data.ids import IdMap as IdMap
+from ltocf.data.ids import shorten_id as shorten_id
+from ltocf.data.pairs.keys import RowDigest, distinct, pair_keys
+from ltocf.data.pairs.keys import Rows as Rows  # most callers know these from here
 from ltocf.errors import DataError
 
-Id = str | int
-
-
-class IdMap:
-    """The caller's ids and our rows 0..n-1, both ways. Ids are all integers or all strings.
-
-    Integers that do not fit 64 signed bits are held as strings; `find` takes them either way.
-    """
-
-    def __init__(self, ids: pl.Series | Sequence[Id]) -> None:
-        series = ids if isinstance(ids, pl.Series) else pl.Series("id", list(ids))
-        self.ids = _as_ids(series.rename("id"))
-        if self.ids.null_count():
-            raise DataError(f"id {self.ids.is_null().arg_max()} of {len(self.ids)} is null")
-        if self.ids.n_unique() < len(self.ids):
-            again = self.ids.filter(self.ids.is_duplicated())[0]
-            raise DataError(f"id {shorten_id(again)} appears twice in one id map")
-
-    @classmethod
-    def range(cls, n: int) -> IdMap:
-        return cls(pl.int_range(n, eager=True))
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdMap) and self.ids.equals(other.ids)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @cached_property
-    def _row_of(self) -> dict[Id, int]:
-        return {id_: row for row, id_ in enumerate(self.ids.to_list())}
-
-    def find(self, ids: Iterable[Id]) -> Rows:
-        """The row of each id, -1 where it is unknown. '42' finds the integer id 42 and back."""
-        as_key = _as_integer if self.ids.dtype == pl.Int64 else str
-        return np.array([self._row_of.get(as_key(id_), -1) for id_ in ids], dtype=np.int32)
-
-    def rows(self, ids: Iterable[Id], *, kind: str) -> Rows:
-        """The row of each id; an unknown one is a DataError that calls it a `kind`."""
-        ids = list(ids)
-        rows = self.find(ids)
-        if len(unknown := np.flatnonzero(rows < 0)):
-            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-            first = shorten_id(ids[unknown[0]])
-            raise DataError(f"unknown {kind} {first}{more}: not in the training data")
-        return rows
-
-    def __getitem__(self, rows: NDArray[np.integer]) -> list[Id]:
-        return self.ids.gather(np.asarray(rows, dtype=np.int64)).to_list()
-
-    def select(self, rows: NDArray[np.integer]) -> IdMap:
-        """The ids of these rows, in this order, as a map of their own."""
-        return IdMap(self.ids.gather(np.asarray(rows, dtype=np.int64)))
-
-    def extended(self, ids: Sequence[Id]) -> IdMap:
-        """These ids, then the given ones that are new, in their order; all strings if one is."""
-        new = [id_ for id_, row in zip(ids, self.find(ids), strict=True) if row < 0]
-        if not new:
-            return self
-        if self.ids.dtype == pl.Int64:
-            new = [_as_integer(id_) for id_ in new]
-            if all(isinstance(id_, int) for id_ in new):
-                return IdMap([*self.ids.to_list(), *new])
-        return IdMap([*map(str, self.ids.to_list()), *map(str, new)])
-
-
-def _as_ids(series: pl.Series) -> pl.Series:
-    if series.dtype.is_integer():
-        try:
-            return series.cast(pl.Int64)
-        except pl.exceptions.InvalidOperationError:  # above 2^63
-            return series.cast(pl.String)
-    return series.cast(pl.String)
-
-
-def _as_integer(id_: Id) -> Id:
-    """The integer that is written exactly so, if there is one: '42' is 42, but '042' is not."""
-    try:
-        return value if str(value := int(id_)) == str(id_) else id_
-    except ValueError:
-        return id_
-
-
-def shorten_id(id_: Id) -> str:
-    """For messages: an id may be ten megabytes long."""
-    text = repr(id_)
-    return text if len(text) <= 80 else f"{text[:60]}...({len(text)} characters)"
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +30,7 @@ class Interactions:
     item_ids: IdMap
     timestamps: NDArray[np.int64] | None = None  # (n,) of the first time each pair was seen
     weights: NDArray[np.float32] | None = None  # (n,) how strong: plays, a rating; above 0
+    item_tags: csr_array | None = None  # (n_items, n_tags) ones: what the items are, touched or not
 
     @classmethod
     def build(
@@ -130,14 +45,17 @@ class Interactions:
         """Sort the pairs and merge duplicates: first times are kept, weights add up."""
         user_map = IdMap.range(user_ids) if isinstance(user_ids, int) else user_ids
         item_map = IdMap.range(item_ids) if isinstance(item_ids, int) else item_ids
-        key = users.astype(np.int64) * max(len(item_map), 1) + items
+        key = pair_keys(users, items, len(item_map))
         if len(key) and not np.all(key[1:] > key[:-1]):
             order, first = distinct(key)
             users, items = users[order[first]], items[order[first]]
             if timestamps is not None:
                 timestamps = np.minimum.reduceat(timestamps[order], first)
             if weights is not None:
-                weights = np.add.reduceat(weights[order], first)
+                total = np.add.reduceat(weights[order].astype(np.float64), first)
+                weights = np.minimum(total, np.finfo(np.float32).max).astype(np.float32)
+        if weights is not None and not np.all((weights > 0) & np.isfinite(weights)):
+            raise DataError("weights must be finite numbers above 0; leave out the pairs without")
         rows = users.astype(np.int32), items.astype(np.int32)
         return cls(*rows, user_map, item_map, timestamps, weights)
 
@@ -165,6 +83,11 @@ class Interactions:
     def pairs_per_node(self) -> float:
         """A node of the graph is a user or an item."""
         return len(self) / max(self.n_users + self.n_items, 1)
+
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """One ascending number for each pair: `pair_keys`. (n,)"""
+        return pair_keys(self.users, self.items, self.n_items)
 
     @cached_property
     def indptr(self) -> NDArray[np.int64]:
@@ -206,9 +129,13 @@ class Interactions:
             weights=None if self.weights is None else self.weights[mask],
         )
 
+    def empty(self) -> Interactions:
+        """No pairs, with the same ids."""
+        return self.select(np.zeros(len(self), dtype=bool))
+
     def union(self, other: Interactions) -> Interactions:
         """The pairs of either, which must share their ids; times and weights if both have them."""
-        return Interactions.build(
+        both = Interactions.build(
             np.concatenate([self.users, other.users]),
             np.concatenate([self.items, other.items]),
             self.user_ids,
@@ -216,6 +143,7 @@ class Interactions:
             _joined(self.timestamps, other.timestamps),
             _joined(self.weights, other.weights),
         )
+        return replace(both, item_tags=self.item_tags)
 
     @cached_property
     def strengths(self) -> NDArray[np.float32] | None:
@@ -223,7 +151,10 @@ class Interactions:
 
         Plays and purchases are heavy-tailed: 1, 3, 7 and 15 of them count 1, 2, 3 and 4.
         """
-        return None if self.weights is None else np.log2(1 + self.weights)
+        if self.weights is None:
+            return None
+        # Never 0, which a weight below 6e-8 would be: a sum of strengths is divided by.
+        return np.maximum(np.log2(1 + self.weights.astype(np.float64)), 1e-6).astype(np.float32)
 
     @cached_property
     def user_strengths(self) -> NDArray[np.float64]:

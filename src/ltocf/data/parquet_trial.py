@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -73,7 +74,8 @@ def _try(path: str, columns: list[str] | None) -> str | None:
 
 
 def _plain(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+    letters = unicodedata.normalize("NFKD", name.lower())
+    return "".join(letter for letter in letters if letter.isalnum())
 
 
 if __name__ == "__main__":

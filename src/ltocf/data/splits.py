@@ -1,17 +1,24 @@
-"""Train, validation and test: as `pair_cuts` cuts them, or as others did."""
+"""Train, validation and test: as `pairs.cuts` cuts them, or as others did."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ltocf.config import ValidationCut
 from ltocf.data.interactions import IdMap, Interactions, shorten_id
-from ltocf.data.pair_cuts import SplitKind, Unknown, check_fraction, cut_test, cut_validation
-from ltocf.data.pair_store import PARTS, TRAIN, VALID, Counts, Mask, Pairs, PairStore, take
+from ltocf.data.pairs.cuts import SplitKind, check_fraction, cut_test, cut_validation
+from ltocf.data.pairs.renumbering import PairRenumbering
+from ltocf.data.pairs.store import SUBSETS, TRAIN, VALID, Mask, PairStore
+from ltocf.data.pairs.thinning import Unknown
 from ltocf.errors import DataError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +46,34 @@ class Split:
         """All that a user has met but for test, liked or not: what is not recommended again."""
         return self.seen if self.unliked is None else self.seen.union(self.unliked)
 
-    def parts(self) -> dict[str, Interactions]:
-        """Every part by its name, the empty ones too."""
-        unliked = empty_like(self.train) if self.unliked is None else self.unliked
-        return dict(zip(PARTS, (self.train, self.valid, self.test, unliked), strict=True))
+    def with_item_ids(self, item_ids: IdMap) -> Split:
+        """The same pairs on ids that begin with theirs: the others are items without pairs."""
+        train, valid, test = (
+            replace(subset, item_ids=item_ids) for subset in (self.train, self.valid, self.test)
+        )
+        unliked = None if self.unliked is None else replace(self.unliked, item_ids=item_ids)
+        return replace(self, train=train, valid=valid, test=test, unliked=unliked)
+
+    def subsets(self) -> dict[str, Interactions]:
+        """Every subset by its name, the empty ones too."""
+        unliked = self.train.empty() if self.unliked is None else self.unliked
+        return dict(zip(SUBSETS, (self.train, self.valid, self.test, unliked), strict=True))
+
+    def with_item_tags(self, tags: csr_array | None) -> Split:
+        """The same pairs, whose items are known to have these tags. (n_items, n_tags)"""
+        train, valid, test = (
+            replace(subset, item_tags=tags) for subset in (self.train, self.valid, self.test)
+        )
+        return replace(self, train=train, valid=valid, test=test)
+
+    def learned(self, *, refit: bool) -> Interactions:
+        """The pairs that a model has learned from which is fitted on all again, or is not."""
+        return self.seen if refit else self.train
 
 
 def no_split(interactions: Interactions, unliked: Interactions | None = None) -> Split:
     """Everything trains: for a model that is to be used, not measured."""
-    nothing = empty_like(interactions)
+    nothing = interactions.empty()
     return Split(interactions, nothing, nothing, kind="none", unliked=unliked)
 
 
@@ -57,25 +83,34 @@ def all_in_train(split: Split) -> Split:
     return no_split(whole, split.unliked)
 
 
-def split_ratio(interactions: Interactions, ratio: float = 0.8, *, seed: int) -> Split:
-    """Each user's pairs at random, `ratio` of them train, the rest test; items stay known."""
-    return _split(interactions, "ratio", ratio, seed)
+def split_pairs(
+    interactions: Interactions, kind: SplitKind = "ratio", ratio: float = 0.8, *, seed: int = 0
+) -> Split:
+    """Interactions as `cuts` cuts them: at random, the latest of all, the last of each user, or all
+    pairs of a tenth of the items.
 
-
-def split_temporal(interactions: Interactions, ratio: float = 0.8) -> Split:
-    """The earliest `ratio` of all pairs train, later ones test; equal times stay together.
-
-    Later pairs of users or items that train does not know are dropped, and so are those ids.
+    Test pairs of users or items that train does not know are dropped, and so are those ids; but a
+    split by cold items keeps the items.
     """
-    return _split(interactions, "temporal", ratio)
+    check_fraction("ratio", ratio)
+    store = PairStore.in_memory(interactions)
+    dropped = cut_test(store, kind, ratio, seed)
+    ids = interactions.user_ids.ids, interactions.item_ids.ids
+    users, items = (degrees[TRAIN] > 0 for degrees in store.degrees())
+    if kind == "cold-items":
+        items = store.liked_degrees()[1] > 0
+    rows = PairRenumbering.of(*ids, users, items)
+    # A random split leaves every item in train, and a user without any pair keeps their row.
+    if kind == "ratio":
+        rows = PairRenumbering.none(*ids)
+    (pairs,) = store.read()
+    train, valid, test, _ = (rows.interactions(pairs, subset) for subset in range(len(SUBSETS)))
+    split = Split(train, valid, test, dropped, kind)
+    if (tags := interactions.item_tags) is not None:
+        from scipy.sparse import csr_array
 
-
-def split_leave_last_out(interactions: Interactions) -> Split:
-    """Each user's latest pair test, the rest train; a user with one pair is in train only.
-
-    Test pairs of items that train does not know are dropped, and so are those ids.
-    """
-    return _split(interactions, "leave-last-out")
+        split = split.with_item_tags(csr_array(tags[rows.items.rows >= 0]))
+    return split
 
 
 def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "error") -> Split:
@@ -93,16 +128,17 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
     train = replace(train, user_ids=user_ids, item_ids=item_ids)
     known = placed(test, user_ids, item_ids)
     fresh = known.select(~contains(train, known))
-    for name, part in (("train", train), ("test", fresh)):
-        if not len(part):
+    for name, subset in (("train", train), ("test", fresh)):
+        if not len(subset):
             raise DataError(f"the {name} set holds no interaction that the other one leaves to it")
-    return Split(train, empty_like(train), fresh, dropped=len(test) - len(fresh))
+    return Split(train, train.empty(), fresh, dropped=len(test) - len(fresh))
 
 
 def hold_out_validation(
-    split: Split, fraction: float = 0.1, *, seed: int, latest: bool = False
+    split: Split, fraction: float = 0.1, *, seed: int, cut: ValidationCut = "random"
 ) -> Split:
-    """Move `fraction` of each user's train pairs to validation, at random or the latest ones.
+    """Move `fraction` of each user's train pairs to validation, at random or by time: see
+    `cut_validation`.
 
     Where users have too few pairs for that, some users give one. A user's or an item's only pair
     stays in train, so that validation may stay empty; one that is there is refused.
@@ -111,51 +147,10 @@ def hold_out_validation(
     if len(split.valid):
         raise DataError("the split already has a validation set; nothing is held out twice")
     store = PairStore.in_memory(split.train)
-    cut_validation(store, fraction, seed, latest=latest)
-    (labels,) = store.read("part")
-    held_out: Mask = labels["part"] == VALID
+    cut_validation(store, fraction, seed, cut)
+    (labels,) = store.read("subset")
+    held_out: Mask = labels["subset"] == VALID
     return replace(split, train=split.train.select(~held_out), valid=split.train.select(held_out))
-
-
-def _split(interactions: Interactions, kind: SplitKind, ratio: float = 0.8, seed: int = 0) -> Split:
-    check_fraction("ratio", ratio)
-    store = PairStore.in_memory(interactions)
-    dropped = cut_test(store, kind, ratio, seed)
-    if kind == "ratio":
-        renumber = _Renumbering.none(interactions)
-    else:
-        renumber = _Renumbering.of(interactions, *(degrees[TRAIN] for degrees in store.degrees()))
-    (pairs,) = store.read()
-    train, valid, test, _ = (
-        renumber.part(take(pairs, pairs["part"] == part)) for part in range(len(PARTS))
-    )
-    return Split(train, valid, test, dropped, kind)
-
-
-@dataclass(frozen=True)
-class _Renumbering:
-    """The users and items that are left, and the new row of each old one."""
-
-    user_ids: IdMap
-    item_ids: IdMap
-    user_rows: NDArray[np.int64]
-    item_rows: NDArray[np.int64]
-
-    @classmethod
-    def none(cls, pairs: Interactions) -> _Renumbering:
-        rows = np.arange(pairs.n_users), np.arange(pairs.n_items)
-        return cls(pairs.user_ids, pairs.item_ids, *rows)
-
-    @classmethod
-    def of(cls, pairs: Interactions, users: Counts, items: Counts) -> _Renumbering:
-        user_ids = pairs.user_ids.select(np.flatnonzero(users))
-        item_ids = pairs.item_ids.select(np.flatnonzero(items))
-        return cls(user_ids, item_ids, np.cumsum(users > 0) - 1, np.cumsum(items > 0) - 1)
-
-    def part(self, pairs: Pairs) -> Interactions:
-        users, items = self.user_rows[pairs["user"]], self.item_rows[pairs["item"]]
-        optional = pairs.get("time"), pairs.get("weight")
-        return Interactions.build(users, items, self.user_ids, self.item_ids, *optional)
 
 
 def placed(pairs: Interactions, user_ids: IdMap, item_ids: IdMap) -> Interactions:
@@ -168,16 +163,34 @@ def placed(pairs: Interactions, user_ids: IdMap, item_ids: IdMap) -> Interaction
     return Interactions.build(users[known], items[known], user_ids, item_ids, *optional)
 
 
+def take_back(split: Split, taken: Interactions) -> tuple[Split, int]:
+    """The split without what was returned or hidden, and how many pairs that were. Of a pair with
+    a weight, what is left of it stays."""
+    gone = 0
+
+    def without(pairs: Interactions) -> Interactions:
+        nonlocal gone
+        places = np.searchsorted(pairs.keys, (back := taken.select(contains(pairs, taken))).keys)
+        kept = np.ones(len(pairs), dtype=bool)
+        kept[places] = False
+        if pairs.weights is not None and back.weights is not None:
+            left = pairs.weights[places].astype(np.float64) - back.weights
+            kept[places] = left > 1e-6 * pairs.weights[places]
+            weights = pairs.weights.copy()
+            weights[places] = np.maximum(left, 0)
+            pairs = replace(pairs, weights=weights)
+        gone += int(np.count_nonzero(~kept))
+        return pairs.select(kept)
+
+    train, valid, test = without(split.train), without(split.valid), without(split.test)
+    if not len(train):
+        raise DataError("the log takes back everything, and nothing is left to learn from")
+    return replace(split, train=train, valid=valid, test=test), gone
+
+
 def contains(train: Interactions, test: Interactions) -> Mask:
     """Whether train has each pair of test; they share their ids."""
-    width = max(train.n_items, 1)
-    ours = train.users.astype(np.int64) * width + train.items
-    theirs = test.users.astype(np.int64) * width + test.items
-    return np.isin(theirs, ours, assume_unique=True)
-
-
-def empty_like(part: Interactions) -> Interactions:
-    return part.select(np.zeros(len(part), dtype=bool))
+    return np.isin(test.keys, train.keys, assume_unique=True)
 
 
 def _find(ids: IdMap, among: IdMap) -> NDArray[np.int32]:

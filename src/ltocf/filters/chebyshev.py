@@ -14,6 +14,8 @@ from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 
 FIRST_NODES, MOST_NODES = 32, 1024
+ROUNDING = 1e-10
+SMALL = 1e-2  # of the largest value of a response: what is smaller hardly counts
 
 
 def chebyshev_nodes(n: int) -> Tensor:
@@ -44,17 +46,56 @@ def _cosine_transform(n: int) -> Tensor:
 
 
 def fit_response(response: Callable[[Tensor], Tensor], tolerance: float) -> Tensor:
-    """Chebyshev coefficients of a function on [-1, 1], sampled as finely as its tail asks for."""
+    """Chebyshev coefficients of a function on [-1, 1], of the lowest degree that is within the
+    tolerance at every x, relative to the function there.
+
+    Most eigenvalues of a graph are small, where a deep response is a small part of its largest
+    value: relative to that one, the error would be large for most of them. Values below
+    `SMALL` of the largest count as that much. Least squares with these weights need one product
+    with the graph less than a series that is cut off.
+    """
     n = FIRST_NODES
     while n <= MOST_NODES:
-        coefficients = chebyshev_coefficients(response(chebyshev_nodes(n)), tolerance)
-        if len(coefficients) <= n - 4:
-            return coefficients
+        values = response(chebyshev_nodes(n))
+        if (
+            tolerance < ROUNDING
+        ):  # a fit rounds to more than that, a series that is cut off does not
+            coefficients = chebyshev_coefficients(values, tolerance)
+            if len(coefficients) <= n - 4:
+                return coefficients
+            n *= 2
+            continue
+        size = values.detach().abs()
+        weights = 1 / size.clamp(min=SMALL * float(size.max()))
+        # With half as many coefficients as samples, what is true of the samples is true between.
+        for degree in range(_shortest(values.detach(), tolerance), n // 2):
+            coefficients = _least_squares(n, degree, weights) @ values
+            difference = _basis(n)[:, : degree + 1] @ coefficients.detach() - values.detach()
+            if float((difference * weights).abs().max()) <= tolerance:
+                return coefficients
         n *= 2
     raise ConfigError(
         f"the response is not smooth to tolerance={tolerance!r} with {MOST_NODES} samples; "
         "use a larger tolerance or smaller steps"
     )
+
+
+def _shortest(values: Tensor, tolerance: float) -> int:
+    """A degree to begin with: relative to the largest value alone, no less would do by far."""
+    return max(len(chebyshev_coefficients(values, 4 * tolerance)) - 3, 0)
+
+
+def _least_squares(n: int, degree: int, weights: Tensor) -> Tensor:
+    """The matrix from values at n nodes to the coefficients of the weighted fit. (degree + 1, n)"""
+    inverse: Tensor = torch.linalg.pinv(weights[:, None] * _basis(n)[:, : degree + 1])
+    return inverse * weights
+
+
+@cache
+def _basis(n: int) -> Tensor:
+    """T_k at the nodes. (n, n)"""
+    order = torch.arange(n, dtype=torch.float64)
+    return torch.cos(math.pi / n * (order[:, None] + 0.5) * order)
 
 
 def divide_by_x(coefficients: Tensor) -> Tensor:

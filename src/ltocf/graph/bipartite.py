@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ltocf.data.interactions import Interactions
-from ltocf.graph.kernels.blocks import chebyshev_sum, column_padding, multiply
-from ltocf.graph.kernels.ordering import Adjacency, locality_order
+from ltocf.graph.neighbours import Neighbours
 from ltocf.graph.operator import apply
-
-NODES_TO_ORDER = 1 << 14  # with fewer, a block of columns stays in cache in any order
 
 
 class BipartiteGraph:
@@ -31,26 +24,17 @@ class BipartiteGraph:
     """
 
     def __init__(self, train: Interactions) -> None:
-        self.interactions = train
+        self.interactions, self.lists = train, Neighbours(train)
         self.n_users, self.n_items = train.n_users, train.n_items
         self.n_nodes = self.n_users + self.n_items
-        self.degrees: NDArray[np.int64] = np.concatenate([train.user_degrees, train.item_degrees])
+        self.degrees, self.indptr = self.lists.degrees, self.lists.indptr
         self.strengths = np.concatenate([train.user_strengths, train.item_strengths])
-        # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table.
-        self.indptr: NDArray[np.int64] = np.concatenate([[0], np.cumsum(self.degrees)])
         self._sparse: dict[tuple[torch.device, torch.dtype], Tensor] = {}
 
-    @cached_property
+    @property
     def neighbours(self) -> NDArray[np.int32]:
-        """For who wants them in the order of the rows; the kernels have their own."""
-        return self._list_neighbours()
-
-    def _list_neighbours(self) -> NDArray[np.int32]:
-        pairs = self.interactions
-        neighbours = np.empty(2 * len(pairs), np.int32)
-        places = self.indptr[self.n_users : -1].copy()  # where each item's next user goes
-        _list_both_ways(pairs.users, pairs.items, self.n_users, places, neighbours)
-        return neighbours
+        """Row r's are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table."""
+        return self.lists.neighbours
 
     def split(self, E: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of the users and the rows of the items."""
@@ -63,11 +47,7 @@ class BipartiteGraph:
         """A E without gradients."""
         if not self._has_kernels(E):
             return self.sparse_matrix(E.device, E.dtype) @ E
-        assert len(E) == self.n_nodes  # the kernels do not look
-        whole = _whole_registers(E)
-        out = torch.empty_like(whole)
-        multiply(self._adjacency, whole.numpy(), out.numpy())
-        return out[:, : E.shape[1]].contiguous()
+        return torch.from_numpy(self.lists.product(E.numpy()))
 
     transposed_product = product  # A is symmetric
 
@@ -75,31 +55,14 @@ class BipartiteGraph:
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None = None
     ) -> tuple[Tensor, list[float]]:
         """sum_k c_k T_k(A) E, and each <T_k(A) E, other> if there is an `other`. No gradients."""
-        compute = self._chebyshev_cpu if self._has_kernels(E) else self._chebyshev_torch
-        return compute(E.detach(), coefficients, other)
+        if not self._has_kernels(E):
+            return self._chebyshev_torch(E.detach(), coefficients, other)
+        beside = None if other is None else other.detach().numpy()
+        total, products = self.lists.chebyshev_sum(E.detach().numpy(), coefficients, beside)
+        return torch.from_numpy(total), products
 
     def _has_kernels(self, E: Tensor) -> bool:
         return E.device.type == "cpu" and self.interactions.strengths is None
-
-    def _chebyshev_cpu(
-        self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
-    ) -> tuple[Tensor, list[float]]:
-        assert len(E) == self.n_nodes  # the kernels do not look
-        dim, threads = E.shape[1], torch.get_num_threads()
-        E = _whole_registers(E)
-        beside = None if other is None else _whole_registers(other.detach()).numpy()
-        out = torch.empty_like(E)
-        products = chebyshev_sum(
-            self._adjacency, E.numpy(), coefficients, beside, out.numpy(), threads
-        )
-        return out[:, :dim].contiguous(), [] if other is None else products
-
-    @cached_property
-    def _adjacency(self) -> Adjacency:
-        if self.n_nodes < NODES_TO_ORDER:
-            return Adjacency.natural(self.indptr, self.neighbours)
-        natural = Adjacency.natural(self.indptr, self._list_neighbours())  # let go of afterwards
-        return natural.reordered(locality_order(natural, self.n_users))
 
     def _chebyshev_torch(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
@@ -134,22 +97,3 @@ class BipartiteGraph:
                     check_invariants=False,
                 ).to(device, dtype)
         return self._sparse[device, dtype]
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
-def _list_both_ways(
-    users: Any, items: Any, n_users: Any, next_of_item: Any, neighbours: Any
-) -> None:
-    """The users' neighbours as they stand, and the items' by counting: pairs ascend by user, so
-    that an item's users do too."""
-    for pair in range(len(users)):
-        item = items[pair]
-        neighbours[pair] = item + n_users
-        neighbours[next_of_item[item]] = users[pair]
-        next_of_item[item] += 1
-
-
-def _whole_registers(table: Tensor) -> Tensor:
-    """The table, contiguous, with columns of zeros added where the kernels need them."""
-    padding = column_padding(table.shape[1], table.itemsize)
-    return F.pad(table, (0, padding)) if padding else table.contiguous()

@@ -17,10 +17,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ltocf.data.sources.catalog import cache_root
+from ltocf.cache import shrink, spectra_directory, touch
 from ltocf.errors import DataError
 from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.progress import Progress, silent
 
 COLUMNS = 64  # of one product with the graph: its tables stay cached
 SPARE, DEGREE, ROUNDS = 64, 8, 12
@@ -39,31 +40,40 @@ class SingularVectors(NamedTuple):
 
 
 def singular_vectors(
-    graph: BipartiteGraph, rank: int, *, tolerance: float = 1e-3, cache: Path | None = None
+    graph: BipartiteGraph,
+    rank: int,
+    *,
+    tolerance: float = 1e-3,
+    cache: Path | None = None,
+    progress: Progress = silent,
 ) -> SingularVectors:
     """The leading `rank` of them, or all where N has fewer. `tolerance` bounds |P v - s^2 v|.
 
-    Kept under `cache` (the user's cache directory), named by the fingerprint of the data and
-    the rank; a larger set that is there is cut to size. Memory while computing: three tables of
-    (n_items, rank + 64) floats.
+    Kept under `cache` (the user's cache directory), named by the fingerprint of the data, the rank
+    and the tolerance: vectors of another rank are other ones, within the tolerance, so they are not
+    cut to size. Memory while computing: three tables of (n_items, rank + 64) floats.
     """
     smaller = min(graph.n_users, graph.n_items)
     rank = min(rank, smaller)
     if smaller <= max(DENSE_SIDE, 2 * rank):
         return _dense(graph, rank)
-    directory = cache_root() / "spectra" if cache is None else cache
-    found = _load(directory, graph.interactions.fingerprint, rank)
+    directory = spectra_directory() if cache is None else cache
+    name = f"{graph.interactions.fingerprint}-{rank}-{tolerance:g}.safetensors"
+    found = _load(directory / name)
     if found is None:
-        found = _filtered_subspace(graph, rank, tolerance)
-        _save(directory / f"{graph.interactions.fingerprint}-{rank}.safetensors", found)
-    return SingularVectors(found.values[:rank], found.items[:, :rank].contiguous())
+        found = _filtered_subspace(graph, rank, tolerance, progress)
+        _save(directory / name, found)
+    return found
 
 
-def half_product(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor]:
+def half_product(
+    graph: BipartiteGraph, X: Tensor, progress: Progress = silent
+) -> tuple[Tensor, Tensor]:
     """(N X, N^T N X) for X of (n_items, any), some columns at a time."""
     users = torch.empty(graph.n_users, X.shape[1])
     items = torch.empty(graph.n_items, X.shape[1])
     for start in range(0, X.shape[1], COLUMNS):
+        progress("singular vectors", start, X.shape[1])
         part = X[:, start : start + COLUMNS]
         columns = slice(start, start + part.shape[1])
         # Users see only items and items only users, so two products stay in their own blocks.
@@ -84,7 +94,9 @@ def _dense(graph: BipartiteGraph, rank: int) -> SingularVectors:
     return SingularVectors(values[:rank], items[:rank].T.float().contiguous())
 
 
-def _filtered_subspace(graph: BipartiteGraph, rank: int, tolerance: float) -> SingularVectors:
+def _filtered_subspace(
+    graph: BipartiteGraph, rank: int, tolerance: float, progress: Progress = silent
+) -> SingularVectors:
     """Subspace iteration on P with a Chebyshev polynomial that is small below the wanted values.
 
     Each round damps [0, cut], cut being the smallest Ritz value of the round before, so that what
@@ -94,23 +106,25 @@ def _filtered_subspace(graph: BipartiteGraph, rank: int, tolerance: float) -> Si
     columns = min(rank + SPARE, graph.n_users, graph.n_items)
     X = torch.randn(graph.n_items, columns, generator=generator)
     for _ in range(2):
-        X = half_product(graph, X)[1]
-    X, values, residual = _rayleigh_ritz(graph, X)
+        X = half_product(graph, X, progress)[1]
+    X, values, residual = _rayleigh_ritz(graph, X, progress)
     for _ in range(ROUNDS):
         if residual[:rank].max() <= tolerance:
             break
         scale = 2 / float(values[-1])
-        previous, X = X, scale * half_product(graph, X)[1] - X
+        previous, X = X, scale * half_product(graph, X, progress)[1] - X
         for _ in range(DEGREE - 1):
-            previous, X = X, 2 * (scale * half_product(graph, X)[1] - X) - previous
-        X, values, residual = _rayleigh_ritz(graph, X)
+            previous, X = X, 2 * (scale * half_product(graph, X, progress)[1] - X) - previous
+        X, values, residual = _rayleigh_ritz(graph, X, progress)
     return SingularVectors(values[:rank].clamp(min=0).sqrt(), X[:, :rank].contiguous())
 
 
-def _rayleigh_ritz(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _rayleigh_ritz(
+    graph: BipartiteGraph, X: Tensor, progress: Progress
+) -> tuple[Tensor, Tensor, Tensor]:
     """The best eigenvectors of P within the columns' span, their values and residual norms."""
     X = torch.linalg.qr(X)[0]
-    image = half_product(graph, X)[1]
+    image = half_product(graph, X, progress)[1]
     inner = (X.T @ image).double()
     values, rotation = torch.linalg.eigh((inner + inner.T) / 2)
     values, rotation = values.flip(0), rotation.flip(1).float()
@@ -118,20 +132,19 @@ def _rayleigh_ritz(graph: BipartiteGraph, X: Tensor) -> tuple[Tensor, Tensor, Te
     return X, values, (image - X * values.float()).norm(dim=0)
 
 
-def _load(directory: Path, fingerprint: str, rank: int) -> SingularVectors | None:
-    for path in sorted(directory.glob(f"{fingerprint}-*.safetensors")):
-        kept = path.stem.rpartition("-")[2]
-        if not kept.isdecimal() or int(kept) < rank or not path.is_file():
-            continue
-        try:
-            with safe_open(path, "pt") as file:
-                found = SingularVectors(file.get_tensor("values"), file.get_tensor("items"))
-                digest = (file.metadata() or {}).get("digest")
-        except (OSError, SafetensorError, ValueError):
-            continue  # a damaged cache entry is as good as none
-        if digest == _digest(path.stem, found):
-            return found
-    return None
+def _load(path: Path) -> SingularVectors | None:
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(path, "pt") as file:
+            found = SingularVectors(file.get_tensor("values"), file.get_tensor("items"))
+            digest = (file.metadata() or {}).get("digest")
+    except (OSError, SafetensorError, ValueError):
+        return None  # a damaged cache entry is as good as none
+    if digest != _digest(path.stem, found):
+        return None
+    touch(path)
+    return found
 
 
 def _save(path: Path, vectors: SingularVectors) -> None:
@@ -139,7 +152,8 @@ def _save(path: Path, vectors: SingularVectors) -> None:
     try:
         with replacing(path) as temporary:
             save_file(vectors._asdict(), temporary, {"digest": _digest(path.stem, vectors)})
-    except DataError:
+        shrink(path.parent)
+    except (DataError, OSError):
         return
 
 

@@ -37,6 +37,9 @@ CLASSES = {
     "sparse_ease": "SparseEASE",
     "rp3beta": "RP3Beta",
     "itemknn": "ItemKNN",
+    "transitions": "Transitions",
+    "ials": "IALS",
+    "attributes": "Attributes",
     "popularity": "Popularity",
     "random": "Random",
     "blend": "Blend",
@@ -92,7 +95,7 @@ def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
     """The settings of the model called `name`, or a ConfigError that says what is wrong."""
     name = current_name(name)
     if name not in MODELS:
-        raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}")
+        raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}, auto")
     return validated(MODELS[name].Config, options, f"the settings of model {name!r}")
 
 

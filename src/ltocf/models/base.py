@@ -4,28 +4,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Self
 
+import numpy as np
 import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-from ltocf.batches.ahead import Batch, Batches, Parts
+from ltocf.batches.ahead import Batch, Batches, ChunkedBatch
 from ltocf.batches.triples import DrawBy, TripleBatches
 from ltocf.config import Loss, TrainConfig
+from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.scorer import Scorer
+from ltocf.progress import Progress, silent
+from ltocf.scorers.scorer import Scorer
 
 Response = Callable[[Tensor], Tensor]  # of the eigenvalues of A
 
 
+Rows = Literal["users", "items", "nodes"]  # nodes are the users, then the items
+
+
 class ParameterGroup(NamedTuple):
-    """Parameters that share an optimiser, and the steps of which they take part in."""
+    """Parameters that share an optimiser, and the steps that they take part in.
+
+    Those that learn `on_held_out` pairs have steps of their own, after those of the others, by
+    the model's `held_out_loss`. They do so in its first `lesson_epochs`, at a rate that falls.
+    """
 
     parameters: list[nn.Parameter]
     learning_rate: float
     active: Callable[[int], bool] = lambda step: True
+    on_held_out: bool = False
 
 
 class ModelConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -43,10 +54,14 @@ class Model(nn.Module, ABC):
     losses: ClassVar[tuple[str, ...]] = ("bpr", "softmax", "bsl")  # that it can be trained with
     solved: ClassVar[bool] = False  # in closed form; else there may be something to train
     trains_on_gpu: ClassVar[bool] = False
+    # What the rows of a tensor of its state stand for, so that an update can move them: sizes do
+    # not tell, as there may be as many users as items.
+    rows: Mapping[str, Rows] = {"weight": "nodes"}
 
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         super().__init__()
         self.graph, self.config = graph, config
+        self.report: Progress = silent  # to be called by whatever takes long; it may raise
         self.progress, self.noise = 0.0, torch.Generator()  # as before_step_() was told
 
     @classmethod
@@ -114,9 +129,23 @@ class Model(nn.Module, ABC):
         """On the vectors of a batch; as these data ask for, where the loss leaves that to them."""
         return loss.l2_for(self.graph.interactions.pairs_per_user)
 
-    def carry_(self, other: Model) -> None:
+    def take_learned_from_(self, other: Self) -> None:
         """Take over from a model of some of these pairs what it learned about all of them, such as
         times; the parameters are drawn and trained anew."""
+
+    @property
+    def lesson_epochs(self) -> int:
+        """In how many of the first epochs some parameters learn on held-out pairs."""
+        return 0
+
+    def held_out_loss(self, held_out: Interactions, random: np.random.Generator) -> Tensor:
+        """What those parameters minimise, on some of the held-out pairs."""
+        raise AssertionError(f"{type(self).__name__} learns nothing on held-out pairs")
+
+    def starts_again_(self, epoch: int) -> bool:
+        """Whether training has to begin anew after this epoch, since what was learned on held-out
+        pairs has moved too far for the parameters to follow."""
+        return False
 
     def batches(
         self, loss: Loss, *, batch_size: int, draw_by: DrawBy, seed: int, epoch: int
@@ -135,12 +164,12 @@ class Model(nn.Module, ABC):
         """The mean loss of a batch, or of a part of one."""
         raise AssertionError(f"{type(self).__name__} is solved, not trained")
 
-    def add_gradients_(self, batch: Parts, loss: Loss) -> float:
+    def add_gradients_(self, batch: ChunkedBatch, loss: Loss) -> float:
         """Add the gradient of the mean loss of a batch to the parameters'; the mean loss.
 
         Memory must not grow with the size of the batch."""
         total = 0.0
-        for part in batch.parts:
+        for part in batch.chunks:
             share = self.loss(part, loss) * (len(part.users) / batch.rows)
             share.backward()  # type: ignore[no-untyped-call]
             total += float(share.detach())

@@ -1,8 +1,8 @@
 """The loss of a batch of any size on one table, with its gradient collected on that table.
 
 The table is a propagation of the whole graph, so one must serve as many pairs as there are. They
-come in parts that fit the cache; each adds to the gradient of the table, which goes back through
-the graph once. Memory beyond the table and its gradient is that of two parts.
+come in chunks that fit the cache; each adds to the gradient of the table, which goes back through
+the graph once. Memory beyond the table and its gradient is that of two chunks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ltocf.batches.ahead import Batch, Parts
+from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import SHARED, Loss
 from ltocf.distributed import total_soon
 from ltocf.models.pair_scores import add_products_, dot_products
@@ -28,14 +28,14 @@ class BatchLoss(NamedTuple):
 
 
 def batch_loss(
-    table: Tensor, batch: Parts, n_users: int, loss: Loss, of_scores: ScoreLoss
+    table: Tensor, batch: ChunkedBatch, n_users: int, loss: Loss, of_scores: ScoreLoss
 ) -> BatchLoss:
     """The mean of `of_scores` over the batch; items' rows in the table come after users'."""
     rows = table.detach()
     gradient = torch.zeros_like(rows) if table.requires_grad else None
     counts = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
     mean = torch.zeros((), dtype=torch.float64)
-    for scores in _one_ahead(_scored(part, rows, n_users, loss) for part in batch.parts):
+    for scores in _one_ahead(_scored(chunk, rows, n_users, loss) for chunk in batch.chunks):
         scores.arrive_()
         leaves = scores.near.requires_grad_(), scores.far.requires_grad_()
         with torch.enable_grad():
@@ -49,22 +49,22 @@ def batch_loss(
     return BatchLoss(collected, counts)
 
 
-def _scored(part: Batch, rows: Tensor, n_users: int, loss: Loss) -> _Own | _Shared:
-    users = part.users.to(rows.device)
+def _scored(chunk: Batch, rows: Tensor, n_users: int, loss: Loss) -> _Own | _Shared:
+    users = chunk.users.to(rows.device)
     near, far = (
         items.reshape(len(users), -1).to(rows.device) + n_users
-        for items in (part.positives, part.negatives)
+        for items in (chunk.positives, chunk.negatives)
     )
     if loss.sampling == "shared":
         return _Shared(rows, users, near, far.flatten()[: loss.negatives or SHARED])
     return _Own(rows, users, near, far, hardest=loss.sampling == "hardest")
 
 
-def _one_ahead(parts: Iterator[_Own | _Shared]) -> Iterator[_Own | _Shared]:
-    """Each part when the next has been scored: sums over processes arrive in the meantime."""
-    for part, _ in pairwise(chain(parts, [None])):
-        assert part is not None
-        yield part
+def _one_ahead(chunks: Iterator[_Own | _Shared]) -> Iterator[_Own | _Shared]:
+    """Each chunk when the next has been scored: sums over processes arrive in the meantime."""
+    for chunk, _ in pairwise(chain(chunks, [None])):
+        assert chunk is not None
+        yield chunk
 
 
 def _count_(counts: Tensor, scores: _Own | _Shared) -> None:

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from ltocf.filters.items import deflate, filter_items
 from ltocf.graph.spectrum import powers, singular_vectors
-from ltocf.models.history import HistoryConfig
+from ltocf.models.history import ClosedFormConfig
 from ltocf.models.itemfilter import ItemFilterModel
-from ltocf.ode.solvers import Solver
+from ltocf.ode.solvers import find_solver
 
 IDEAL_DEGREE = 16  # in P; more than any of the published solvers makes, and it runs once
 
 
-class BSPMConfig(HistoryConfig, frozen=True):
+class BSPMConfig(ClosedFormConfig, frozen=True):
     merge: Literal["early", "late"] = "early"  # the ideal part before or after sharpening
     solver: str = "rk4"  # of the sharpening ODE
     steps: int = Field(1, ge=1)  # of the solver
@@ -30,7 +30,8 @@ class BSPMConfig(HistoryConfig, frozen=True):
     @field_validator("solver")
     @classmethod
     def _known(cls, name: str) -> str:
-        return Solver(name).name
+        find_solver(name)
+        return name
 
 
 class BSPM(ItemFilterModel):
@@ -49,7 +50,7 @@ class BSPM(ItemFilterModel):
         """s(x): what is left of an eigenvector of P with value x at the end."""
         config = self.config
         times = torch.tensor([0.0, config.end_time], dtype=torch.float64)
-        end = Solver(config.solver, config.steps).states(-x, times, "residual")[-1]
+        end = find_solver(config.solver, steps=config.steps).states(-x, times, "residual")[-1]
         return (1 + end) / 2 if config.average else end
 
     def ideal_sharpening(self, x: Tensor) -> Tensor:

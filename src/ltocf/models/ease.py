@@ -9,27 +9,29 @@ from pydantic import Field
 from scipy.sparse import csr_array, eye_array
 from torch import Tensor
 
-from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.history import HistoryConfig, HistoryModel, HistoryScorer
-from ltocf.models.itemitem import interaction_matrix
-from ltocf.models.scorer import Scorer
+from ltocf.models.autoencoders import AutoencoderConfig, LinearAutoencoder
+from ltocf.models.history import HistoryModel
+from ltocf.models.itemitem import scale
+from ltocf.scorers.ease import EASEScorer
 
 
-class EASEConfig(HistoryConfig, frozen=True):
+class EASEConfig(AutoencoderConfig, frozen=True):
     l2: float = Field(80.0, gt=0)  # the larger, the less few shared users count
     gigabytes: float = Field(8.0, gt=0)  # refuse to need more for the inverse
 
 
 class EASE(HistoryModel):
-    """Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019.
+    """Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019, and its family: see
+    `LinearAutoencoder`, whose letters these are.
 
-    `G = R^T R + l2 I`, `B = I - G^-1 / diag(G^-1)`, scores `r B`. Memory: 4 n^2 bytes, n the
-    smaller of users and items (Gowalla 3.6 GB), up to thrice that to fit; time n^3. Deviation: if
-    users are fewer, G^-1 is written by their K = R R^T + l2 I: G^-1 = (I - R^T K^-1 R) / l2, and
-    R G^-1 = K^-1 R, so that a known user is one row of K^-1. Fitted: `inverse`, of G or of K, and
-    `diagonal`, of G^-1.
+    Memory: 4 n^2 bytes, n the smaller of users and items (Gowalla 3.6 GB), up to thrice that to
+    fit; time n^3. Deviation: if users are fewer, P is written by a matrix of users. With
+    `S = diag(user_weights)^1/2 R diag(penalties)^-1/2` and `K = S S^T + I`,
+    `P = diag(penalties)^-1/2 (I - S^T K^-1 S) diag(penalties)^-1/2`, and `S - S S^T K^-1 S` is
+    `K^-1 S`, so that a known user is one row of K^-1. Fitted: `inverse`, P or K^-1, and `diagonal`,
+    of P.
     """
 
     Config = EASEConfig
@@ -37,52 +39,46 @@ class EASE(HistoryModel):
 
     def __init__(self, graph: BipartiteGraph, config: EASEConfig) -> None:
         super().__init__(graph, config)
+        graph = self.graph  # which may have tags beside the users
         self.by_users = graph.n_users < graph.n_items
-        self.R = interaction_matrix(graph.interactions)
         needed = 4e-9 * min(graph.n_users, graph.n_items) ** 2
         if needed > config.gigabytes:
             raise ConfigError(
                 f"ease needs {needed:.1f} GB for its inverse, which is more than "
                 f"gigabytes={config.gigabytes}; allow more or use sparse_ease, which is sparse"
             )
+        self.form = form = LinearAutoencoder.of(graph.interactions, config)
+        self.S = scale(form.R, np.sqrt(form.user_weights), form.penalties**-0.5)
 
     def bytes_to_fit(self) -> float:
         return 12.0 * min(self.graph.n_users, self.graph.n_items) ** 2
 
     def solve(self, seed: int) -> dict[str, Tensor]:
-        R, l2 = self.R, self.config.l2
-        gram = R @ R.T if self.by_users else R.T @ R
-        inverse = _invert(csr_array(gram + l2 * eye_array(gram.shape[0], dtype=np.float32)))
-        diagonal = (1 - _quadratic_forms(R, inverse)) / l2 if self.by_users else inverse.diagonal()
+        S, penalties = self.S, self.form.penalties
+        gram = S @ S.T if self.by_users else S.T @ S
+        inverse = _invert(csr_array(gram + eye_array(gram.shape[0], dtype=np.float32)))
+        if self.by_users:
+            diagonal = (1 - _quadratic_forms(S, inverse)) / penalties
+        else:
+            roots = (penalties**-0.5).astype(np.float32)
+            inverse *= roots
+            inverse *= roots[:, None]
+            diagonal = inverse.diagonal().astype(np.float64)
         return {
             "inverse": torch.from_numpy(inverse),
             "diagonal": torch.from_numpy(diagonal.astype(np.float32)),
         }
 
-    def score_histories(self, histories: csr_array) -> Tensor:
-        """Exact for anybody. Where users are fewer it costs a product with K^-1 for each row."""
-        rows = torch.from_numpy(histories.toarray()).float()
-        if not self.by_users:
-            return rows - rows @ self.fitted["inverse"] / self.fitted["diagonal"]
-        alike = torch.from_numpy((histories @ self.R.T).toarray())
-        explained = torch.from_numpy((alike @ self.fitted["inverse"]).numpy() @ self.R)
-        return rows - (rows - explained) / self.config.l2 / self.fitted["diagonal"]
-
-    def scorer(self) -> Scorer:
-        # A row of K^-1 stands for a row of R, which is the history only if that is of ones.
-        plain = not self.history_weights.recency and self.graph.interactions.weights is None
-        known = self.by_users and plain
-        return _KnownUsers(self, self.history_weights) if known else super().scorer()
-
-
-class _KnownUsers(HistoryScorer):
-    model: EASE
-
-    def __call__(self, users: Rows) -> Tensor:
-        model = self.model
-        weights = model.fitted["inverse"][torch.from_numpy(users.astype(np.int64))].numpy()
-        rows = torch.from_numpy(self.train[users].toarray())
-        return rows - torch.from_numpy(weights @ model.R) / model.fitted["diagonal"]
+    def scorer(self) -> EASEScorer:
+        arrays, form = self.arrays(), self.form
+        vectors = {
+            "items": form.items,
+            "roots": form.penalties**-0.5,
+            "factors": form.factors(arrays["diagonal"].astype(np.float64)),
+            "user_roots": np.sqrt(form.user_weights),
+        }
+        arrays |= {name: vector.astype(np.float32) for name, vector in vectors.items()}
+        return EASEScorer(arrays, self.history_weights, self.people, tag_weight=self.tag_weight)
 
 
 def _invert(matrix: csr_array) -> NDArray[np.float32]:
@@ -95,9 +91,9 @@ def _invert(matrix: csr_array) -> NDArray[np.float32]:
     return inverse
 
 
-def _quadratic_forms(R: csr_array, inverse: NDArray[np.float32]) -> NDArray[np.float64]:
-    """r_i^T K^-1 r_i for each column r_i of R."""
-    columns = csr_array(R.T)
+def _quadratic_forms(S: csr_array, inverse: NDArray[np.float32]) -> NDArray[np.float64]:
+    """s_i^T K^-1 s_i for each column s_i of S."""
+    columns = csr_array(S.T)
     forms = np.empty(columns.shape[0])
     for item in range(columns.shape[0]):
         entries = slice(columns.indptr[item], columns.indptr[item + 1])

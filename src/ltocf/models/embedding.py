@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from pydantic import Field
-from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ltocf.batches.ahead import Batch, Parts
+from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import Loss
-from ltocf.data.histories import HistoryWeights
-from ltocf.data.interactions import Rows
 from ltocf.distributed import (
     check_columns,
     joined_columns,
@@ -30,89 +26,12 @@ from ltocf.models.batch_loss import batch_loss
 from ltocf.models.layers import glorot_, vectors_of_nodes
 from ltocf.models.losses import score_loss
 from ltocf.models.pair_scores import squared_norms
-from ltocf.models.scorer import NOBODY, Scorer, Terms, Vectors, cosines
-
-
-class FoldIn(NamedTuple):
-    """How a user's vector follows from a history: their own part plus a weighted sum of rows."""
-
-    own: Tensor  # (n_users, dim)
-    history: Tensor  # (n_items, dim)
-    weights: HistoryWeights
-
+from ltocf.scorers.dot import DotScorer, FoldIn
 
 SMALLEST_VALUE = 1e-4  # of a singular value: the vectors of smaller ones are rounding errors
 # Of the response, relative to its largest value: what it makes that small, a start cannot undo. The
 # vectors for that would be as large as the inverse, and the response is not even known so well.
 SMALLEST_RESPONSE = 1e-2
-
-
-class DotScorer(Scorer):
-    """Scores are dot products of the final embeddings. `unit` says that a known user's is scaled
-    to length 1, which changes no order."""
-
-    def __init__(
-        self,
-        users: Tensor,
-        items: Tensor,
-        graph: BipartiteGraph,
-        fold: FoldIn | None = None,
-        *,
-        unit: bool = False,
-    ) -> None:
-        self.users, self.items, self.graph, self.fold, self.unit = users, items, graph, fold, unit
-
-    def __call__(self, users: Rows) -> Tensor:
-        return self.users[_rows(users)] @ self.items.T
-
-    def from_history(self, histories: csr_array, own: Rows | None = None) -> Tensor:
-        known = own is not None and bool((own != NOBODY).all())
-        if self.fold is None and known:
-            assert own is not None
-            return self(own)  # nothing follows from a history: a known user is what they were
-        vectors = self.fold_in(histories, own)
-        if own is not None and self.fold is not None and (kept := own != NOBODY).any():
-            rows = torch.from_numpy(np.flatnonzero(kept))
-            joined = vectors[rows] + self.fold.own[_rows(own[kept])]
-            vectors[rows] = F.normalize(joined) if self.unit else joined
-        return vectors @ self.items.T
-
-    def fold_in(self, histories: csr_array, own: Rows | None = None) -> Tensor:
-        if self.fold is None:
-            return super().fold_in(histories, own)
-        strengths = self.graph.interactions.item_strengths
-        weights = self.fold.weights.normalise(histories, strengths, own)
-        summed = torch.from_numpy(weights @ self.fold.history.cpu().numpy())
-        return summed.to(self.items.device)
-
-    def similar_items(self, items: Rows) -> Tensor:
-        return cosines(self.items, items)
-
-    def similar_users(self, users: Rows) -> Tensor:
-        return cosines(self.users, users)
-
-    def vectors(self) -> Vectors:
-        return Vectors(self.users, self.items, None if self.fold is None else self.fold.history)
-
-    @torch.no_grad()
-    def explain(self, readout: Tensor, history: csr_array, user: int = NOBODY) -> Terms:
-        if self.fold is None:
-            return super().explain(readout, history, user)
-        strengths, known = self.graph.interactions.item_strengths, np.array([user], dtype=np.int32)
-        weights = self.fold.weights.normalise(history, strengths, known)
-        shares = torch.from_numpy(weights.data).double()[:, None]
-        parts = shares * self.fold.history[_rows(weights.indices)].double().cpu()
-        target = readout @ self.items.double().cpu()
-        own = torch.zeros_like(target)
-        if user != NOBODY:
-            own = self.fold.own[user].double().cpu()
-            if self.unit:
-                target = target / torch.linalg.vector_norm(own + parts.sum(0))
-        return Terms(float(own @ target), (parts @ target).numpy())
-
-
-def _rows(rows: Rows) -> Tensor:
-    return torch.from_numpy(rows.astype(np.int64))
 
 
 class VectorConfig(ModelConfig, frozen=True):
@@ -163,7 +82,7 @@ class EmbeddingModel(Model):
     def _spectral_start(self) -> Tensor:
         """Initial embeddings whose final ones score as the best approximation of the normalised
         interactions of rank `dim`, times a factor that gives the final ones the usual size."""
-        vectors = singular_vectors(self.graph, self.weight.shape[1])
+        vectors = singular_vectors(self.graph, self.weight.shape[1], progress=self.report)
         rank = int((vectors.values > SMALLEST_VALUE).sum())
         vectors = SingularVectors(vectors.values[:rank], vectors.items[:, :rank])
         values = vectors.values.clamp(max=1)  # but for rounding they lie there
@@ -202,18 +121,18 @@ class EmbeddingModel(Model):
         fold = self.fold_in()
         if self.is_split:  # all rank, each some users: what they need are whole rows
             final, fold = joined_columns(final, self.config.dim), None
-        users, items = self.graph.split(final.detach())
-        return DotScorer(users, items.contiguous(), self.graph, fold, unit=unit)
+        users, items = self.graph.split(final.detach().cpu())
+        return DotScorer(users.numpy(), items.numpy(), self.graph.interactions, fold, unit=unit)
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
-        return self.batch_loss(Parts.of(batch), loss)
+        return self.batch_loss(ChunkedBatch.of(batch), loss)
 
-    def add_gradients_(self, batch: Parts, loss: Loss) -> float:
+    def add_gradients_(self, batch: ChunkedBatch, loss: Loss) -> float:
         mean = self.batch_loss(batch, loss)
         mean.backward()  # type: ignore[no-untyped-call]
         return float(mean.detach())
 
-    def batch_loss(self, batch: Parts, loss: Loss) -> Tensor:
+    def batch_loss(self, batch: ChunkedBatch, loss: Loss) -> Tensor:
         """The mean loss of a batch: one propagation for all of its parts."""
         table = self._scored()
         mean, counts = batch_loss(

@@ -16,8 +16,9 @@ from ltocf.filters.chebyshev import evaluate as evaluate_series
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.weighted import WeightedAdjacency
 from ltocf.models.base import Response
-from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel, FoldIn
+from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 from ltocf.models.history import HistoryConfig
+from ltocf.scorers.dot import FoldIn
 
 
 class FilterConfig(EmbeddingConfig, HistoryConfig, frozen=True):
@@ -80,9 +81,10 @@ class FilterModel(EmbeddingModel):
         """A user's final vector is h(0) times their own plus A[u, j] times row j of g(A) E for
         every j of their history."""
         coefficients = self.coefficients()
-        own = float(at_zero(coefficients.detach())) * self.graph.split(self.weight.detach())[0]
-        history = self.graph.split(self._before_last_product(coefficients))[1]
-        return FoldIn(own, history, self.history_weights)
+        own = self.graph.split(self.weight.detach().cpu())[0].numpy()
+        history = self.graph.split(self._before_last_product(coefficients).detach().cpu())[1]
+        scale = float(at_zero(coefficients.detach()))
+        return FoldIn(own, scale, history.numpy(), self.history_weights)
 
 
 def at_zero(coefficients: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor
 
-from ltocf.batches.ahead import Parts
+from ltocf.batches.ahead import ChunkedBatch
 from ltocf.batches.triples import DrawBy, TripleBatches
 from ltocf.batches.walks import WalkBatches
 from ltocf.config import Loss
@@ -47,7 +47,7 @@ class HOPRec(EmbeddingModel):
         )
         return WalkBatches(triples, self.config.orders, self.graph.indptr, self.graph.neighbours)
 
-    def batch_loss(self, batch: Parts, loss: Loss) -> Tensor:
+    def batch_loss(self, batch: ChunkedBatch, loss: Loss) -> Tensor:
         if loss.sampling == "shared":
             raise ConfigError("hoprec has margins on its own negatives; use sampling=uniform")
         return super().batch_loss(batch, loss)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, vstack
 from torch import Tensor
 
-from ltocf.data.interactions import Interactions
+from ltocf.data.histories import interaction_matrix as interaction_matrix  # most know it from here
 from ltocf.models.history import HistoryModel
+from ltocf.scorers.item_item import ItemItemScorer
 
 ROWS = 256  # of a matrix of items by items, as much of it as is ever made before the small are cut
 
@@ -32,20 +33,8 @@ class ItemItemModel(HistoryModel):
             "values": torch.from_numpy(W.data.astype(np.float32)),
         }
 
-    def score_histories(self, histories: csr_array) -> Tensor:
-        parts = tuple(self.fitted[name].numpy() for name in ("values", "indices", "indptr"))
-        W = csr_array(parts, shape=(self.graph.n_items, self.graph.n_items))
-        return torch.from_numpy((histories.astype(np.float32) @ W).toarray())
-
-
-def interaction_matrix(train: Interactions) -> csr_array:
-    """R, of ones, or of strengths with a mean square of 1: a penalty means the same for both.
-    (n_users, n_items)"""
-    values = np.ones(len(train), dtype=np.float32)
-    if train.strengths is not None:
-        values = train.strengths / np.sqrt(np.square(train.strengths).mean(dtype=np.float64))
-    arrays = (values.astype(np.float32), train.items, train.indptr)
-    return csr_array(arrays, shape=(train.n_users, train.n_items))
+    def scorer(self) -> ItemItemScorer:
+        return ItemItemScorer(self.arrays(), self.history_weights, self.people)
 
 
 def sums_of(R: csr_array, axis: int) -> NDArray[np.float64]:

@@ -16,8 +16,8 @@ from ltocf.data.histories import HistoryWeights, histories_of
 from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model, ModelConfig
-from ltocf.models.history import HistoryScorer
 from ltocf.models.layers import dropout, glorot_
+from ltocf.scorers.networks import AutoencoderScorer
 
 
 class MultVAEConfig(ModelConfig, frozen=True):
@@ -40,6 +40,7 @@ class MultVAE(Model):
     history, so new users are scored as known ones are."""
 
     Config = MultVAEConfig
+    rows = {"encode": "items", "output.weight": "items", "output.bias": "items"}  # noqa: RUF012
     config: MultVAEConfig
     losses = ()
 
@@ -94,12 +95,10 @@ class MultVAE(Model):
         logits: Tensor = self.output(torch.tanh(self.decode(z)))
         return logits
 
-    def scorer(self) -> HistoryScorer:
-        return HistoryScorer(self, HistoryWeights())
-
-    @torch.no_grad()
-    def score_histories(self, histories: csr_array) -> Tensor:
-        return self.decoded(self.encoded(histories)[0])
+    def scorer(self) -> AutoencoderScorer:
+        arrays = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
+        train = self.graph.interactions
+        return AutoencoderScorer(arrays, HistoryWeights(), train, latent=self.config.latent)
 
 
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from scipy.sparse import csr_array
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ltocf.batches.ahead import Batch
 from ltocf.config import SHARED, Loss
-from ltocf.data.interactions import Rows
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.models.embedding import VectorConfig
 from ltocf.models.layers import glorot_, vectors_of_nodes
 from ltocf.models.losses import score_loss
 from ltocf.models.pair_scores import half_norms
-from ltocf.models.scorer import NOBODY, Scorer, cosines
 
 
 class PairConfig(VectorConfig, frozen=True):
@@ -74,18 +73,10 @@ class PairModel(Model):
         own = F.embedding(users, self.weight)[:, None]
         return own, F.embedding(items + self.graph.n_users, self.weight)
 
-
-class PairScorer(Scorer):
-    def __init__(self, model: PairModel) -> None:
-        self.users, self.items = model.graph.split(model.weight.detach())
-
-    def from_history(self, histories: csr_array, own: Rows | None = None) -> Tensor:
-        if own is None or (own == NOBODY).any():
-            return self.fold_in(histories)  # which says why there is none
-        return self(own)
-
-    def similar_items(self, items: Rows) -> Tensor:
-        return cosines(self.items, items)
-
-    def similar_users(self, users: Rows) -> Tensor:
-        return cosines(self.users, users)
+    def arrays(self, *layers: str) -> dict[str, NDArray[Any]]:
+        """The vectors of users and items and the parameters of these layers, by name, as a scorer
+        takes them."""
+        users, items = self.graph.split(self.weight.detach().cpu())
+        state = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
+        chosen = {name: value for name, value in state.items() if name.split(".")[0] in layers}
+        return chosen | {"users": users.numpy(), "items": items.numpy()}

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-import torch
 import torch.nn.functional as F
 from pydantic import Field
 from torch import Tensor, nn
 
-from ltocf.data.interactions import Rows
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.layers import dropout
-from ltocf.models.network import PairConfig, PairModel, PairScorer
-
-ITEM_BLOCK = 4096  # items scored at once for a user: their hidden layer stays in the cache
+from ltocf.models.network import PairConfig, PairModel
+from ltocf.scorers.networks import NeuMFScorer
 
 
 class NeuMFConfig(PairConfig, frozen=True):
@@ -56,29 +52,6 @@ class NeuMF(PairModel):
         return scores
 
     def scorer(self) -> NeuMFScorer:
-        return NeuMFScorer(self)
-
-
-class NeuMFScorer(PairScorer):
-    @torch.no_grad()
-    def __init__(self, model: NeuMF) -> None:
-        super().__init__(model)
-        of_user, of_item, self.of_product = model.first.weight.detach().chunk(3, 1)
-        self.user_part = F.linear(self.users, of_user, model.first.bias)
-        self.item_part = F.linear(self.items, of_item)
-        self.model = model
-
-    @torch.no_grad()
-    def __call__(self, users: Rows) -> Tensor:
-        out = self.items.new_empty(len(users), len(self.items))
-        for row, user in enumerate(users.astype(np.int64)):
-            # (e_u * e_i) W = e_i (diag(e_u) W): one matrix product for all items of a user.
-            product = (self.of_product * self.users[user]).T
-            for start in range(0, len(self.items), ITEM_BLOCK):
-                block = slice(start, start + ITEM_BLOCK)
-                x = torch.addmm(self.item_part[block], self.items[block], product)
-                x = x.add_(self.user_part[user]).relu_()
-                for layer in self.model.hidden:
-                    x = layer(x).relu_()
-                out[row, block] = x @ self.model.output.weight[0]
-        return out
+        arrays = self.arrays("first", "hidden")
+        arrays["output"] = self.output.weight.detach().cpu().numpy()[0]
+        return NeuMFScorer(arrays, hidden=len(self.hidden))

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from ltocf.models.history import HistoryConfig
+from ltocf.models.history import ClosedFormConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
     interaction_matrix,
@@ -19,7 +19,7 @@ from ltocf.models.itemitem import (
 )
 
 
-class RP3BetaConfig(HistoryConfig, frozen=True):
+class RP3BetaConfig(ClosedFormConfig, frozen=True):
     alpha: float = Field(0.8, gt=0)  # elementwise power of the transition probabilities
     beta: float = 0.4  # power of the degree that an item's weight is divided by
     neighbours: int = Field(500, ge=1)  # to keep of each item
@@ -27,8 +27,8 @@ class RP3BetaConfig(HistoryConfig, frozen=True):
 
 class RP3Beta(ItemItemModel):
     """Paudel et al., "Updatable, Accurate, Diverse, and Scalable Recommendations for Interactive
-    Applications", TiiS 2017: `W = (D_i^-1 R^T)^a (D_u^-1 R)^a D_i^-b`, the largest weights of each
-    row, normalised to sum 1."""
+    Applications", TiiS 2017: `W = (D_i^-1 R^T)^a (D_u^-1 R)^a D_i^-b`, powers by element; the
+    largest weights of each row, normalised to sum 1."""
 
     Config = RP3BetaConfig
     config: RP3BetaConfig
@@ -39,6 +39,7 @@ class RP3Beta(ItemItemModel):
         item_sums = sums_of(R, 0)
         user_steps = inverse_powers(sums_of(R, 1), config.alpha)
         item_steps = inverse_powers(item_sums, config.alpha)
+        R.data **= np.float32(config.alpha)
         from_items = scale(csr_array(R.T), item_steps, np.ones(train.n_users))
         from_users = scale(R, user_steps, inverse_powers(item_sums, config.beta))
         W = stack(

@@ -6,17 +6,17 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.history import HistoryConfig, HistoryModel
-from ltocf.models.itemitem import ROWS, interaction_matrix, inverse_powers, scale, sums_of
+from ltocf.models.history import ClosedFormConfig, HistoryModel
+from ltocf.models.itemitem import interaction_matrix, inverse_powers, scale, sums_of
+from ltocf.scorers.powered import PoweredScorer, power_of_product
 
 
-class TurboCFConfig(HistoryConfig, frozen=True):
+class TurboCFConfig(ClosedFormConfig, frozen=True):
     alpha: float = 0.6  # how much of the normalisation is the users'
     power: float = Field(0.7, gt=0)  # s in the paper, elementwise
     filter: Literal["linear", "second"] = "linear"  # Q, or 2Q - Q^2
@@ -37,7 +37,7 @@ class TurboCF(HistoryModel):
 
     def __init__(self, graph: BipartiteGraph, config: TurboCFConfig) -> None:
         super().__init__(graph, config)
-        pairs = np.square(graph.interactions.user_degrees).sum()  # no fewer than Q has entries
+        pairs = np.square(self.graph.interactions.user_degrees).sum()  # no fewer than Q has entries
         self.keeps_q = config.power != 1 and 8e-9 * pairs <= config.gigabytes
 
     def bytes_to_fit(self) -> float:
@@ -51,38 +51,16 @@ class TurboCF(HistoryModel):
         users = inverse_powers(sums_of(R, 1), alpha)
         matrix = scale(R, users, inverse_powers(sums_of(R, 0), 1 - alpha))
         if self.keeps_q:
-            matrix = _power_of_product(csr_array(matrix.T), matrix, self.config.power)
+            matrix = power_of_product(csr_array(matrix.T), matrix, self.config.power)
         return {
             "indptr": torch.from_numpy(matrix.indptr.astype(np.int64)),
             "indices": torch.from_numpy(matrix.indices.astype(np.int32)),
             "values": torch.from_numpy(matrix.data),
         }
 
-    def score_histories(self, histories: csr_array) -> Tensor:
-        once = self._times_q(histories.astype(np.float32))
-        if self.config.filter == "linear":
-            return torch.from_numpy(once)
-        return torch.from_numpy(2 * once - self._times_q(once))
-
-    def _times_q(self, rows: csr_array | NDArray[np.float32]) -> NDArray[np.float32]:
-        parts = tuple(self.fitted[name].numpy() for name in ("values", "indices", "indptr"))
-        matrix = csr_array(parts, shape=(len(parts[2]) - 1, self.graph.n_items))
-        if self.keeps_q or self.config.power == 1:
-            product = rows @ matrix if self.keeps_q else (rows @ matrix.T) @ matrix
-            return np.ascontiguousarray(
-                product if isinstance(product, np.ndarray) else product.toarray()
-            )
-        total = np.zeros(rows.shape, dtype=np.float32)
-        columns, sparse = csc_array(matrix), csc_array(rows)
-        present = np.flatnonzero(np.diff(sparse.indptr))
-        for start in range(0, len(present), ROWS):
-            items = present[start : start + ROWS]
-            Q = _power_of_product(csr_array(columns[:, items].T), matrix, self.config.power)
-            total += (sparse[:, items] @ Q).toarray()
-        return total
-
-
-def _power_of_product(left: csr_array, right: csr_array, power: float) -> csr_array:
-    product = csr_array(left @ right)
-    np.power(product.data, np.float32(power), out=product.data)
-    return product
+    def scorer(self) -> PoweredScorer:
+        config, train = self.config, self.people
+        values = {"second": config.filter == "second", "power": config.power}
+        return PoweredScorer(
+            self.arrays(), self.history_weights, train, keeps_q=bool(self.keeps_q), **values
+        )

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
 from ltocf.errors import ConfigError
 from ltocf.ode.one_step import rk4
+from ltocf.ode.solver import Solver
 
 STARTING_STEPS = 2  # made by RK4, until there is a history
 
 
-def adams_moulton_trajectory(x: Tensor, start: Tensor, grid: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class AdamsMoulton(Solver):
+    """torchdiffeq's `implicit_adams` is of another order, so there is no reference for it."""
+
+    starting_steps: ClassVar[int] = STARTING_STEPS
+
+    def trajectory(self, x: Tensor, start: Tensor, times: Tensor) -> Tensor:
+        grid = self.grid(times)
+        return _on_grid(x, start, grid)[torch.searchsorted(grid.detach(), times.detach())]
+
+
+def _on_grid(x: Tensor, start: Tensor, grid: Tensor) -> Tensor:
     """y on the grid, for y' = x y. (len(grid), len(x))
 
     y_{n+1} = y_n + h (9 f_{n+1} + 19 f_n - 5 f_{n-1} + f_{n-2}) / 24 when the steps are equal: the

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,29 +11,31 @@ from torch import Tensor
 
 from ltocf.errors import ConfigError
 from ltocf.ode.one_step import DIFFERENCE, FIFTH, dormand_prince
+from ltocf.ode.solver import Solver
 
 SAFETY, SHRINK, GROW, MOST_STEPS = 0.9, 0.2, 10.0, 10_000
 
 
-def adaptive_trajectory(
-    x: Tensor, start: Tensor, times: Tensor, *, rtol: float, atol: float
-) -> Tensor:
-    """y at each of the times. (len(times), len(x))
+@dataclass(frozen=True)
+class DormandPrince(Solver):
+    @property
+    def reference(self) -> str:
+        return "dopri5"
 
-    The steps are chosen without gradients, as fractions of their interval, and then made with them:
-    so the result is differentiable in the times, which are hit exactly.
-    """
-    states = [start]
-    for interval in times.diff():
-        fractions = _choose_steps(
-            x.detach().cpu().numpy() * interval.item(),
-            states[-1].detach().cpu().numpy(),
-            rtol,
-            atol,
-        )
-        steps = interval * torch.from_numpy(fractions).to(x)
-        states.append(states[-1] * dormand_prince(steps[:, None] * x).prod(0))
-    return torch.stack(states)
+    def trajectory(self, x: Tensor, start: Tensor, times: Tensor) -> Tensor:
+        """The steps are chosen without gradients, as fractions of their interval, and then made
+        with them: so the result is differentiable in the times, which are hit exactly."""
+        states = [start]
+        for interval in times.diff():
+            fractions = _choose_steps(
+                x.detach().cpu().numpy() * interval.item(),
+                states[-1].detach().cpu().numpy(),
+                self.rtol,
+                self.atol,
+            )
+            steps = interval * torch.from_numpy(fractions).to(x)
+            states.append(states[-1] * dormand_prince(steps[:, None] * x).prod(0))
+        return torch.stack(states)
 
 
 def _choose_steps(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from ltocf.ode.solver import Solver
 
 
 def euler(z: Tensor) -> Tensor:
@@ -21,6 +26,25 @@ def rk4(z: Tensor) -> Tensor:
 
 
 exact = torch.exp
+
+
+@dataclass(frozen=True)
+class OneStepSolver(Solver):
+    """A solver that forgets all but the last state: a step multiplies y by growth(step * x)."""
+
+    growth: Callable[[Tensor], Tensor] = rk4
+    same_as: str | None = None  # torchdiffeq's name for it
+
+    @property
+    def reference(self) -> str | None:
+        return self.same_as
+
+    def trajectory(self, x: Tensor, start: Tensor, times: Tensor) -> Tensor:
+        grid = self.grid(times)
+        growth = self.growth(grid.diff()[:, None] * x)
+        y = torch.cat([start[None], start * growth.cumprod(0)])
+        return y[torch.searchsorted(grid.detach(), times.detach())]
+
 
 # Dormand and Prince, "A family of embedded Runge-Kutta formulae", 1980: each stage's weights of the
 # stages before it. The last row is also the fifth-order solution.

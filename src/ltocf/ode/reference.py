@@ -7,19 +7,18 @@ from collections.abc import Callable
 from torch import Tensor
 
 from ltocf.errors import ConfigError
-from ltocf.ode.solvers import Connection, Solver, connect
-from ltocf.ode.torchdiffeq import METHODS
+from ltocf.ode.library import METHODS, integrate
+from ltocf.ode.solver import Connection, Solver, connect
 
 
-def reference_method(solver: str) -> str:
+def reference_method(solver: Solver) -> str:
     """torchdiffeq's name for a solver; a ConfigError if it has none like it."""
-    method = {"dormand_prince": "dopri5"}.get(solver, solver)
-    if method not in METHODS:
+    if solver.reference is None:
         raise ConfigError(
-            f"torchdiffeq has no {solver!r}, so there is no reference for it; use "
+            "torchdiffeq has no such solver, so there is no reference for it; use "
             f"propagation='spectral' or one of: {', '.join(METHODS)}"
         )
-    return method
+    return solver.reference
 
 
 def propagate(
@@ -33,10 +32,10 @@ def propagate(
     adjoint: bool = False,
 ) -> Tensor:
     """sum_i w_i E(t_i) for dE/dt = M E, where `multiply` is M. (n_nodes, dim)"""
-    method = reference_method(solver.name)
+    method = reference_method(solver)
 
     def trajectory(start: Tensor, times: Tensor) -> Tensor:
-        return solver.integrate(multiply, start, times, method, adjoint=adjoint)
+        return integrate(solver, method, multiply, start, times, adjoint=adjoint)
 
     states = connect(trajectory, E, times, connection)
     return (weights.to(E.dtype)[:, None, None] * states).sum(0)

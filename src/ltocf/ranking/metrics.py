@@ -3,50 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
-from torch import Tensor
+from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.distributed import joined_rows, own_share
 from ltocf.errors import DataError
 from ltocf.progress import Progress, silent
+from ltocf.ranking.beyond import Counts, beyond_accuracy, intra_list_diversity
+from ltocf.ranking.kernels import find_rows
 from ltocf.ranking.top_k import length_of_list, ranked_tiles
+from ltocf.threads import share_out
 
 Metrics = dict[str, float]
 PerUser = dict[str, NDArray[np.float64]]
 
 
 def evaluate(
-    scorer: Callable[[Rows], Tensor],
+    scorer: Callable[[Rows], NDArray[np.float32]],
     test: Interactions,
     seen: Interactions,
     ks: Sequence[int] = (20,),
     *,
     users: Rows | None = None,
+    likeness: csr_array | None = None,
     progress: Progress = silent,
 ) -> Metrics:
     """Means over the users who have test items, or the given ones of them, of metrics named
-    `recall@20` and so on; `coverage@k` is the share of all items that is in somebody's list."""
-    values, recommended = evaluate_users(scorer, test, seen, ks, users=users, progress=progress)
+    `recall@20` and so on, and what `beyond_accuracy` says of all lists, such as `coverage@20`.
+
+    With `likeness`, rows of length 1 or 0 that describe the items, also `diversity@20`: 1 less the
+    mean cosine of two items of a list.
+    """
+    values, listed = evaluate_users(
+        scorer, test, seen, ks, users=users, likeness=likeness, progress=progress
+    )
     means = {name: float(of_users.mean()) for name, of_users in values.items()}
-    return means | {f"coverage@{cut}": float(found.mean()) for cut, found in recommended.items()}
+    return means | beyond_at(listed, seen, test)
+
+
+def beyond_at(listed: dict[int, Counts], seen: Interactions, test: Interactions) -> Metrics:
+    """`beyond_accuracy` at each length of lists."""
+    found = {k: beyond_accuracy(counts, seen, test) for k, counts in listed.items()}
+    return {f"{name}@{k}": value for k, values in found.items() for name, value in values.items()}
 
 
 def evaluate_users(
-    scorer: Callable[[Rows], Tensor],
+    scorer: Callable[[Rows], NDArray[np.float32]],
     test: Interactions,
     seen: Interactions,
     ks: Sequence[int] = (20,),
     *,
     users: Rows | None = None,
+    likeness: csr_array | None = None,
     progress: Progress = silent,
-) -> tuple[PerUser, dict[int, NDArray[np.bool_]]]:
+) -> tuple[PerUser, dict[int, Counts]]:
     """The metrics of each user who has test items, or of the given ones of them, in the order of
-    their rows; and for each list length the items that are in somebody's list.
+    their rows; and for each list length in how many lists each item is.
 
     Several processes share the users; each gets everything."""
     users = testable_users(test) if users is None else users
@@ -55,7 +70,8 @@ def evaluate_users(
     everybody, users = users, users[own_share(len(users))]
     k = max(length_of_list(cut, test.n_items) for cut in ks)
     hits = np.zeros((len(users), k), np.bool_)
-    recommended = {k: np.zeros(test.n_items, np.bool_) for k in ks}
+    counted = {k: np.zeros(test.n_items, np.int64) for k in ks}
+    spread = {k: np.zeros(len(users)) for k in ks}
     start = 0
     for ranked in ranked_tiles(
         scorer,
@@ -66,16 +82,24 @@ def evaluate_users(
         progress=lambda done: progress("ranking", done, len(users)),
     ):
         end = start + len(ranked.items)
-        _find_hits(ranked.items, users[start:end], test.indptr, test.items, hits[start:end])
-        for cut, found in recommended.items():
+        hits[start:end] = find_hits(ranked.items, users[start:end], test)
+        for cut, counts in counted.items():
             listed = ranked.items[:, :cut]
-            found[listed[listed >= 0]] = True
+            counts += np.bincount(listed[listed >= 0], minlength=test.n_items)
+            if likeness is not None:
+                spread[cut][start:end] = intra_list_diversity(listed, likeness)
         start = end
     hits = np.concatenate(joined_rows(hits))
-    found_by_all = {
-        cut: np.logical_or.reduce(joined_rows(found)) for cut, found in recommended.items()
-    }
-    return list_metrics(hits, test.user_degrees[everybody], ks), found_by_all
+    by_all = {cut: sum_of(joined_rows(counts)) for cut, counts in counted.items()}
+    values = list_metrics(hits, test.user_degrees[everybody], ks)
+    if likeness is not None:
+        values |= {f"diversity@{k}": np.concatenate(joined_rows(of)) for k, of in spread.items()}
+    return values, by_all
+
+
+def sum_of(counts: list[Counts]) -> Counts:
+    total: Counts = np.sum(counts, axis=0)
+    return total
 
 
 def testable_users(test: Interactions, at_most: int | None = None, seed: int = 0) -> Rows:
@@ -113,10 +137,10 @@ def list_metrics(hits: NDArray[np.bool_], n_test: NDArray[np.int64], ks: Sequenc
     return metrics
 
 
-@njit(cache=True, parallel=True)
-def _find_hits(ranked: Any, users: Any, indptr: Any, items: Any, out: Any) -> None:
-    for b in prange(len(users)):
-        wanted = items[indptr[users[b]] : indptr[users[b] + 1]]
-        for r in range(ranked.shape[1]):
-            at = np.searchsorted(wanted, ranked[b, r])
-            out[b, r] = at < len(wanted) and wanted[at] == ranked[b, r]
+def find_hits(ranked: Rows, users: Rows, test: Interactions) -> NDArray[np.bool_]:
+    """Whether each item of the users' lists is one of their test items. ranked (users, k)"""
+    hits = np.zeros(ranked.shape, np.bool_)
+    lists = np.ascontiguousarray(ranked)
+    arrays = lists, users, test.indptr, test.items, hits
+    share_out(lambda first, last: find_rows(first, last, *arrays), len(users), 1024)
+    return hits

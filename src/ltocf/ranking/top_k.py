@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import torch
-from numba import njit, prange
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
+from ltocf.threads import share_out
 
 # A tile of scores: large enough for an efficient matrix product, small enough to stay cached.
 TILE_BYTES = 32 * 2**20
@@ -36,7 +35,7 @@ def length_of_list(k: int, n: int) -> int:
 
 
 def top_k(
-    scorer: Callable[[Rows], Tensor],
+    scorer: Callable[[Rows], NDArray[np.float32]],
     users: Rows,
     k: int,
     *,
@@ -58,7 +57,7 @@ def tile_bytes(n_items: int) -> int:
 
 
 def ranked_tiles(
-    scorer: Callable[[Rows], Tensor],
+    scorer: Callable[[Rows], NDArray[np.float32]],
     users: Rows,
     k: int,
     *,
@@ -74,84 +73,36 @@ def ranked_tiles(
         progress(start + len(rows))
 
 
-def rank(scores: Tensor, k: int, users: Rows, seen: Interactions | None) -> Ranked:
+def rank(scores: NDArray[np.float32], k: int, users: Rows, seen: Interactions | None) -> Ranked:
     """Top k of each row of `scores` (len(users), n_items), which is overwritten where seen."""
     if seen is None:
         indptr, items = np.zeros(len(users) + 1, np.int64), np.empty(0, np.int32)
         rows = np.arange(len(users), dtype=np.int32)
     else:
         indptr, items, rows = seen.indptr, seen.items, users
-    if scores.is_cuda:
-        return _rank_on_gpu(scores, k, indptr, items, rows)
     out = Ranked(
         np.full((len(users), k), -1, np.int32), np.full((len(users), k), -np.inf, np.float32)
     )
-    dense = scores.detach().to(torch.float32).contiguous().numpy()
-    kernel = _rank_here if dense.size <= FEW else _rank_on_all_threads
-    kernel(dense, indptr, items, rows, out.items, out.scores)
+    dense = np.ascontiguousarray(scores, np.float32)
+    if dense.size <= FEW and "numba" not in sys.modules:
+        _rank_by_sorting(dense, indptr, items, rows, out)
+        return out
+    from ltocf.ranking.kernels import rank_rows
+
+    chunk = len(dense) if dense.size <= FEW else max(1, FEW // dense.shape[1])
+    arrays = dense, indptr, items, rows, out.items, out.scores
+    share_out(lambda first, last: rank_rows(first, last, *arrays), len(dense), chunk)
     return out
 
 
-# Two functions, as Numba's cache takes one that is compiled both ways for the same.
-@njit(cache=True)
-def _rank_here(
-    scores: Any, indptr: Any, seen: Any, rows: Any, out_items: Any, out_scores: Any
+def _rank_by_sorting(
+    scores: NDArray[np.float32], indptr: NDArray[np.int64], seen: Rows, rows: Rows, out: Ranked
 ) -> None:
-    for b in range(scores.shape[0]):
-        owned = seen[indptr[rows[b]] : indptr[rows[b] + 1]]
-        _mask_and_rank(scores[b], owned, out_items[b], out_scores[b])
-
-
-@njit(cache=True, parallel=True)
-def _rank_on_all_threads(
-    scores: Any, indptr: Any, seen: Any, rows: Any, out_items: Any, out_scores: Any
-) -> None:
-    for b in prange(scores.shape[0]):
-        owned = seen[indptr[rows[b]] : indptr[rows[b] + 1]]
-        _mask_and_rank(scores[b], owned, out_items[b], out_scores[b])
-
-
-@njit(cache=True)
-def _mask_and_rank(row: Any, owned: Any, items: Any, best: Any) -> None:
-    k, chunk = len(best), 64
-    for item in owned:
-        row[item] = -np.inf
-    # Nearly every chunk has no score above the k-th best so far: one vectorised pass skips it.
-    for start in range(0, row.shape[0], chunk):
-        end = min(start + chunk, row.shape[0])
-        above = 0
-        for i in range(start, end):
-            above += row[i] > best[k - 1]
-        if above == 0:
-            continue
-        for i in range(start, end):
-            score = row[i]
-            if score > best[k - 1]:
-                place = k - 1
-                while place > 0 and best[place - 1] < score:
-                    best[place] = best[place - 1]
-                    items[place] = items[place - 1]
-                    place -= 1
-                best[place] = score
-                items[place] = i
-
-
-def _rank_on_gpu(
-    scores: Tensor, k: int, indptr: NDArray[np.int64], seen: Rows, rows: Rows
-) -> Ranked:
-    counts = indptr[rows + 1] - indptr[rows]
-    owners = np.repeat(np.arange(len(rows)), counts)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    columns = seen[np.repeat(indptr[rows], counts) + within].astype(np.int64)
-    where = (torch.from_numpy(owners), torch.from_numpy(columns))
-    scores[where[0].to(scores.device), where[1].to(scores.device)] = -torch.inf
-    # A stable sort keeps ties in item order, as on the CPU; topk does not promise any order.
-    best, items = torch.sort(scores, dim=1, descending=True, stable=True)
-    best_k = best[:, :k].float().cpu().numpy()
-    items_k = items[:, :k].int().cpu().numpy()
-    items_k[np.isneginf(best_k)] = -1
-    missing = max(0, k - best_k.shape[1])
-    pad = ((0, 0), (0, missing))
-    return Ranked(
-        np.pad(items_k, pad, constant_values=-1), np.pad(best_k, pad, constant_values=-np.inf)
-    )
+    """The same without compiled code, which takes longer to load than a few lists take to sort."""
+    for b, row in enumerate(scores):
+        row[seen[indptr[rows[b]] : indptr[rows[b] + 1]]] = -np.inf
+        k = min(out.items.shape[1], len(row))
+        least = np.partition(row, len(row) - k)[len(row) - k]
+        pool = np.flatnonzero((row >= least) & (row > -np.inf))
+        best = pool[np.argsort(-row[pool], kind="stable")][:k]
+        out.items[b, : len(best)], out.scores[b, : len(best)] = best, row[best]

@@ -1,26 +1,32 @@
-"""Everybody's list in one file: in parts, so that an interrupted job goes on where it stopped."""
+"""Everybody's lists, or all items' neighbours, in one file: in parts, so that a job that was
+interrupted goes on where it stopped."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
-from ltocf.available import require_memory
 from ltocf.data.interactions import Id
 from ltocf.distributed import count, is_first, joined_rows, rank, wait
 from ltocf.errors import DataError
 from ltocf.files import refuse_file, remove, replacing, writing
+from ltocf.memory import require_memory
 from ltocf.progress import Progress, silent
 from ltocf.ranking.top_k import length_of_list, tile_bytes
 from ltocf.recommend.ids import TABLES
 from ltocf.recommend.recommender import Recommender
+from ltocf.recommend.rules import Rules
+from ltocf.recommend.tables import flat
+from ltocf.scorers.scorer import Parts
 
 PART_USERS = 8192
 TILES = 4  # scores, the same filtered, their masked copy, and some to spare
@@ -37,12 +43,13 @@ class BulkReport:
 
 def recommend_all(
     recommender: Recommender,
-    output: Path,
+    output: str | Path,
     k: int = 10,
     *,
     keep_seen: bool = False,
     candidates: Iterable[Id] | None = None,
     exclude: Iterable[Id] = (),
+    rules: Rules | None = None,
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> BulkReport:
@@ -51,76 +58,119 @@ def recommend_all(
     Memory does not grow with the users: lists go to OUTPUT.parts first, and a job that is started
     again after an interruption makes only the missing ones.
     """
-    refuse_file(output, overwrite=overwrite, kinds=TABLES)
-    k = length_of_list(k, recommender.fitted.seen.n_items)
-    require_memory(
-        TILES * tile_bytes(recommender.fitted.seen.n_items),
-        f"recommending among {recommender.fitted.seen.n_items:,} items",
-        "use a machine with more",
+    choice: dict[str, Any] = {
+        "keep_seen": keep_seen,
+        "candidates": None if candidates is None else list(candidates),
+        "exclude": list(exclude),
+        "rules": rules or Rules(),
+    }
+    job = _Job(
+        recommender,
+        Path(output),
+        recommender.fitted.seen.user_ids.ids,
+        lambda users, k: recommender.recommend(users, k, strict=True, **choice),
+        str(choice),
     )
-    allowed = None if candidates is None else list(candidates)
-    denied = list(exclude)
-    with writing(output) if is_first() else nullcontext():
-        return _recommend_all(
-            recommender, output, k, keep_seen, allowed, denied, overwrite, progress
-        )
+    return job.write(k, overwrite, progress)
 
 
-def write_table(table: pl.DataFrame, output: Path) -> None:
-    """One small table as the kind of file that its name asks for."""
-    with replacing(output) as temporary:
-        if output.suffix == ".csv":
-            table.write_csv(temporary)
-        else:
-            table.write_parquet(temporary)
-
-
-def _recommend_all(
+def similar_all(
     recommender: Recommender,
-    output: Path,
-    k: int,
-    keep_seen: bool,
-    allowed: list[Id] | None,
-    denied: list[Id],
-    overwrite: bool,
-    progress: Progress,
+    output: str | Path,
+    k: int = 10,
+    *,
+    overwrite: bool = False,
+    progress: Progress = silent,
 ) -> BulkReport:
-    parts = output.with_name(f"{output.name}.parts")
-    if is_first():
-        _open_parts(parts, _manifest(recommender, [k, keep_seen, allowed, denied]), overwrite)
-    wait()
-    users = recommender.fitted.seen.user_ids.ids
-    resumed, files = 0, dict[int, Path]()
-    for number, start in enumerate(range(0, len(users), PART_USERS)):
-        if number % count() != rank():
-            continue
-        some = users.slice(start, PART_USERS).to_list()
-        path = _finished_part(parts, number)
-        if path is not None:
-            resumed += len(some)
-        else:
-            table = recommender.recommend(
-                some, k, keep_seen=keep_seen, candidates=allowed, exclude=denied, strict=True
-            )
-            path = _write_part(parts, number, table)
-        files[number] = path
-        progress("recommending", start + len(some), len(users))
-    of_all = {number: path for some in joined_rows(files) for number, path in some.items()}
-    rows = 0
-    if is_first():
-        rows = _join([of_all[number] for number in sorted(of_all)], output)
-        shutil.rmtree(parts)
-    return BulkReport(str(output), len(users), rows, sum(joined_rows(resumed)))
+    """The same of `similar_items` of every item: `users` then says how many items these are."""
+    items = recommender.fitted.seen.item_ids.ids
+    job = _Job(recommender, Path(output), items, recommender.similar_items, "similar items")
+    return job.write(k, overwrite, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A table with the answer about each of these ids; `options` tells answers apart."""
+
+    recommender: Recommender
+    output: Path
+    ids: pl.Series
+    answer: Callable[[list[Id], int], pl.DataFrame]
+    options: str
+
+    def write(self, k: int, overwrite: bool, progress: Progress) -> BulkReport:
+        refuse_file(self.output, overwrite=overwrite, kinds=TABLES)
+        n_items = self.recommender.fitted.seen.n_items
+        k = length_of_list(k, n_items)
+        require_memory(
+            TILES * tile_bytes(n_items),
+            f"recommending among {n_items:,} items",
+            "use a machine with more",
+        )
+        with writing(self.output) if is_first() else nullcontext():
+            return self._write(k, overwrite, progress)
+
+    def _write(self, k: int, overwrite: bool, progress: Progress) -> BulkReport:
+        parts = self.output.with_name(f"{self.output.name}.parts")
+        if is_first():
+            _open_parts(parts, _manifest(self.recommender, [k, self.options]), overwrite)
+        wait()
+        resumed, files = 0, dict[int, Path]()
+        for number, start in enumerate(range(0, len(self.ids), PART_USERS)):
+            if number % count() != rank():
+                continue
+            some = self.ids.slice(start, PART_USERS).to_list()
+            path = _finished_part(parts, number)
+            if path is not None:
+                resumed += len(some)
+            else:
+                path = _write_part(parts, number, self.answer(some, k))
+            files[number] = path
+            progress("recommending", start + len(some), len(self.ids))
+        of_all = {number: path for some in joined_rows(files) for number, path in some.items()}
+        rows = 0
+        if is_first():
+            rows = _join([of_all[number] for number in sorted(of_all)], self.output)
+            shutil.rmtree(parts)
+        return BulkReport(str(self.output), len(self.ids), rows, sum(joined_rows(resumed)))
 
 
 def _manifest(recommender: Recommender, options: list[object]) -> str:
     """What the lists depend on: a part made from anything else must not be taken."""
-    digest = hashlib.sha256(recommender.model.graph.interactions.fingerprint.encode())
-    digest.update(recommender.dataset.split.known.fingerprint.encode())
-    for name, tensor in sorted(recommender.model.fitted_state().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return json.dumps({"model": digest.hexdigest(), "options": options, "users": PART_USERS})
+    dataset = recommender.dataset
+    # What else the lists show of an item; and of the data, what the model learned from.
+    about = hashlib.sha256(dataset.catalogue.table.write_ndjson().encode())
+    about.update(recommender.fitted.train.fingerprint.encode())
+    return json.dumps(
+        {
+            "data": dataset.digest,
+            "items": about.hexdigest(),
+            "model": _model_digest(recommender),
+            "options": options,
+            "users": PART_USERS,
+        }
+    )
+
+
+def _model_digest(recommender: Recommender) -> str:
+    """Of all that the scores come from, a blend's weights and the recency included."""
+    digest = hashlib.sha256()
+
+    def add(parts: Parts) -> None:
+        digest.update(json.dumps([parts.kind, len(parts.members), parts.values]).encode())
+        for name, array in sorted(parts.arrays.items()):
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        for member in parts.members:
+            add(member)
+
+    parts = recommender.scorer.parts()
+    if parts is None:  # a scorer that only its model can make
+        tensors = recommender.model.fitted_state().items()
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors}
+        parts = Parts(recommender.config.model_name, arrays)
+    add(parts)
+    return digest.hexdigest()
 
 
 def _open_parts(parts: Path, manifest: str, overwrite: bool) -> None:
@@ -161,10 +211,10 @@ def _digest(path: Path) -> str:
 
 
 def _join(files: list[Path], output: Path) -> int:
-    whole = pl.scan_parquet(files)
+    whole = pl.scan_parquet(files, glob=False)
     with replacing(output) as temporary:
         if output.suffix == ".csv":
-            whole.sink_csv(temporary)
+            flat(whole).sink_csv(temporary)
         else:
             whole.sink_parquet(temporary)
     return int(whole.select(pl.len()).collect().item())

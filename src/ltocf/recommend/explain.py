@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
-import torch
-from scipy.sparse import csr_array
 
+from ltocf.data.catalogue import Catalogue
 from ltocf.data.interactions import Id
-from ltocf.models.scorer import NOBODY, Scorer, Terms
-
-# Of several columns to display, the one that names an item; else the first with text.
-NAMES = ("name", "title", "label")
+from ltocf.recommend.tables import naming_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +25,11 @@ class Explanation:
     score: float
     own: float  # from the user's own vector (a model without one: what everybody gets)
     because: pl.DataFrame
+    in_common: tuple[str, ...] = ()  # tags that an item nobody has touched shares with the first
 
     def sentence(self, most: int = 3) -> str:
-        """'because of A, B and C'; with fewer reasons where fewer speak for the item.
+        """'because of A, B and C'; with fewer reasons where fewer speak for the item. Of an item
+        that nobody has touched: 'shares X and Y with A, which you have'.
 
         An item does not speak for itself, and one with a score of 0 or less has no reason.
         """
@@ -43,25 +42,24 @@ class Explanation:
         listed = names.to_series().to_list()
         if not listed:
             return "because of the user's own part: nothing in the history speaks for it"
-        return "because of " + " and ".join(
-            [", ".join(listed[:-1]), listed[-1]] if listed[1:] else listed
-        )
+        if self.in_common:
+            return f"shares {_listed(self.in_common)} with {listed[0]}, which you have"
+        return f"because of {_listed(listed)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """'A, B and C'."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def tags_in_common(catalogue: Catalogue, item: int, other: int) -> tuple[str, ...]:
+    """What both rows have of categories and tags, in the order of the catalogue's columns."""
+    matrix, labels = catalogue.tags()
+    ours, theirs = (set(matrix[[row]].indices.tolist()) for row in (item, other))
+    return tuple(labels[tag][1] for tag in sorted(ours & theirs))
 
 
 def _label(because: pl.DataFrame) -> pl.Expr:
     """What an item is called."""
-    shown = because.drop("item", "contribution")
-    texts = [name for name in shown.columns if shown[name].dtype == pl.String]
-    named = [name for name in texts if name.lower() in NAMES]
-    named += [name for name in texts if any(word in name.lower() for word in NAMES)]
-    return pl.col((named + texts + ["item"])[0]).cast(pl.String)
-
-
-def explain_score(scorer: Scorer, item: int, history: csr_array, user: int | None = None) -> Terms:
-    """The exact terms of the score that somebody with this history, one row, gives to an item.
-
-    Without `user` it is somebody new. A model whose score is no such sum is a ConfigError.
-    """
-    readout = torch.zeros(history.shape[1], dtype=torch.float64)
-    readout[item] = 1
-    return scorer.explain(readout, history, NOBODY if user is None else user)
+    column = naming_column(because.drop("item", "contribution"))
+    return pl.col(column or "item").cast(pl.String)

@@ -1,4 +1,4 @@
-"""A model in other programs' formats: embeddings as Parquet, an HNSW index, scoring as ONNX."""
+"""A model in other programs' formats: finished lists, embeddings, an HNSW index, ONNX."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from torch import Tensor
 
-from ltocf.data.histories import HistoryWeights
 from ltocf.errors import ConfigError
 from ltocf.files import new_directory
-from ltocf.models.scorer import Vectors
-from ltocf.recommend.onnx_scoring import history_graph, user_graph
+from ltocf.recommend.bulk import recommend_all, similar_all
+from ltocf.recommend.onnx_scoring import INSTEAD, history_graph, user_graph
 from ltocf.recommend.recommender import Recommender
+from ltocf.recommend.tables import names_apart
+from ltocf.scorers.scorer import Scores, Vectors
 
 MARKER = "export.json"
 LINKS, BUILD_WIDTH, SEARCH_WIDTH = 32, 200, 200  # M, ef_construction and ef of HNSW
@@ -27,73 +29,109 @@ MEASURED_USERS, MEASURED_K = 1000, 20
 Report = dict[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class ExportJob:
+    """What is exported, and where to."""
+
+    recommender: Recommender
+    directory: Path
+    k: int  # of lists and neighbours
+    kind: str  # of their files: .parquet or .csv
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        return vectors_of(self.recommender)
+
+
 def export(
     recommender: Recommender,
-    output: Path,
+    output: str | Path,
     formats: Sequence[str] = ("parquet",),
     *,
+    k: int = 10,
+    csv: bool = False,
     overwrite: bool = False,
 ) -> Report:
     """Write the formats into one directory, whole or not at all, with export.json about them.
 
-    parquet  users.parquet and items.parquet: id, vector, and an item's display columns
-    hnsw     items.hnsw for inner products, its labels the rows of items.parquet
-    onnx     users.onnx (user rows -> scores) and, where the model can, histories.onnx
-             (rows of histories, as in histories.py -> scores); the columns of scores are the rows
-             of items.parquet; the metadata hold the ids of rows and columns as JSON
+    lists       lists.parquet: `recommend` of every user, k items each
+    neighbours  neighbours.parquet: `similar_items` of every item, k each
+    parquet     users.parquet and items.parquet: id, vector, and an item's display columns
+    hnsw        items.hnsw for inner products, its labels the rows of items.parquet
+    onnx        users.onnx (user rows -> scores) and, where the model can, histories.onnx
+                (rows of histories, as in histories.py -> scores); the columns of scores are the
+                rows of items.parquet; the metadata hold the ids of rows and columns as JSON
+
+    Lists and neighbours there are of every model, as CSV if `csv`; embeddings and an index of a
+    model of vectors, and histories.onnx also of linear models and of their blends.
     """
     for name in formats:
         if name not in FORMATS:
             raise ConfigError(f"unknown format {name!r}; choose one of: {', '.join(FORMATS)}")
-    vectors = recommender.scorer.vectors()
-    if vectors is None:
-        raise ConfigError(
-            f"{recommender.config.model_name} has no embeddings to export; "
-            "use a model of embeddings, such as ltocf, lightgcn or mf"
-        )
-    wanted = dict.fromkeys(["parquet", *formats])  # the ids go with everything
+    wanted = dict.fromkeys(formats)
+    if wanted.keys() & OF_VECTORS:
+        vectors_of(recommender)  # before anything is written
+    if wanted.keys() & {"hnsw", "onnx"} and recommender.scorer.vectors() is not None:
+        wanted = dict.fromkeys(["parquet", *formats])  # the ids go with them
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
+        job = ExportJob(recommender, temporary, k, ".csv" if csv else ".parquet")
         report: Report = {"model": recommender.config.model_name}
         for name in wanted:
-            report[name] = FORMATS[name](recommender, vectors, temporary)
+            report[name] = FORMATS[name](job)
         (temporary / MARKER).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return report
 
 
-def _export_parquet(recommender: Recommender, vectors: Vectors, directory: Path) -> Report:
-    seen, names = recommender.fitted.seen, recommender.dataset.item_names
-    users = _with_vectors(seen.user_ids.ids, vectors.users)
-    items = _with_vectors(seen.item_ids.ids, vectors.items)
+def vectors_of(recommender: Recommender) -> Vectors:
+    vectors = recommender.scorer.vectors()
+    if vectors is None:
+        raise ConfigError(f"{recommender.config.model_name} has no embeddings to export; {INSTEAD}")
+    return vectors
+
+
+def _export_lists(job: ExportJob) -> Report:
+    written = recommend_all(job.recommender, job.directory / f"lists{job.kind}", job.k)
+    return {"users": written.users, "rows": written.rows}
+
+
+def _export_neighbours(job: ExportJob) -> Report:
+    written = similar_all(job.recommender, job.directory / f"neighbours{job.kind}", job.k)
+    return {"items": written.users, "rows": written.rows}
+
+
+def _export_parquet(job: ExportJob) -> Report:
+    seen, names = job.recommender.fitted.seen, job.recommender.dataset.item_names
+    users = _with_vectors(seen.user_ids.ids, job.vectors.users)
+    items = _with_vectors(seen.item_ids.ids, job.vectors.items)
     if names is not None:
-        items = items.hstack(names.rename({"vector": "item_vector"}, strict=False))
-    users.write_parquet(directory / "users.parquet")
-    items.write_parquet(directory / "items.parquet")
-    return {"users": users.height, "items": items.height, "dim": vectors.items.shape[1]}
+        items = items.hstack(names.rename(names_apart(names.columns, {"id", "vector"})))
+    users.write_parquet(job.directory / "users.parquet")
+    items.write_parquet(job.directory / "items.parquet")
+    return {"users": users.height, "items": items.height, "dim": job.vectors.items.shape[1]}
 
 
-def _with_vectors(ids: pl.Series, vectors: Tensor) -> pl.DataFrame:
-    array = vectors.cpu().numpy()
-    column = pl.Series("vector", array, dtype=pl.Array(pl.Float32, array.shape[1]))
+def _with_vectors(ids: pl.Series, vectors: Scores) -> pl.DataFrame:
+    column = pl.Series("vector", vectors, dtype=pl.Array(pl.Float32, vectors.shape[1]))
     return pl.DataFrame([ids, column])
 
 
-def _export_hnsw(recommender: Recommender, vectors: Vectors, directory: Path) -> Report:
+def _export_hnsw(job: ExportJob) -> Report:
     """Approximate search for the largest inner products, and how often it finds the true ones."""
     try:
         import hnswlib
     except ImportError:
         raise ConfigError("an HNSW index needs hnswlib: pip install 'ltocf[ann]'") from None
-    items = vectors.items.cpu().numpy()
+    items, file = job.vectors.items, job.directory / "items.hnsw"
     started = time.perf_counter()
     index = hnswlib.Index(space="ip", dim=items.shape[1])
     index.init_index(len(items), M=LINKS, ef_construction=BUILD_WIDTH, random_seed=0)
     index.add_items(items, np.arange(len(items)))
     index.set_ef(min(SEARCH_WIDTH, len(items)))
     seconds = time.perf_counter() - started
-    index.save_index(str(directory / "items.hnsw"))
-    if (directory / "items.hnsw").stat().st_size != index.index_file_size():
+    index.save_index(str(file))
+    if file.stat().st_size != index.index_file_size():
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # hnswlib does not say so itself
-    measured = _measure(index, vectors.users.cpu().numpy(), items)
+    measured = _measure(index, job.vectors.users, items)
     settings = {"space": "ip", "M": LINKS, "ef_construction": BUILD_WIDTH, "ef": SEARCH_WIDTH}
     return settings | {"build_seconds": seconds} | measured
 
@@ -117,21 +155,31 @@ def _measure(index: Any, users: np.ndarray[Any, Any], items: np.ndarray[Any, Any
     }
 
 
-def _export_onnx(recommender: Recommender, vectors: Vectors, directory: Path) -> Report:
-    seen = recommender.fitted.seen
+def _export_onnx(job: ExportJob) -> Report:
+    seen, scorer = job.recommender.fitted.seen, job.recommender.scorer
     items = {"item_ids": seen.item_ids.ids.to_list()}
-    graphs = {"users": user_graph(vectors, {"user_ids": seen.user_ids.ids.to_list()} | items)}
-    if vectors.history is not None:
-        recency = recommender.config.model_options.get("recency", 0.0)
-        strengths = recommender.model.graph.interactions.item_strengths
-        graphs["histories"] = history_graph(vectors, HistoryWeights(recency), strengths, items)
+    graphs, vectors = {}, scorer.vectors()
+    if vectors is not None:
+        users = {"user_ids": seen.user_ids.ids.to_list()}
+        graphs["users"] = user_graph(vectors, users | items)
+    histories = history_graph(scorer, seen.n_items, items)
+    if histories is not None:
+        graphs["histories"] = histories
+    if not graphs:
+        raise ConfigError(
+            f"{job.recommender.config.model_name} is more than products, so it has no ONNX file; "
+            f"{INSTEAD}"
+        )
     for name, serialised in graphs.items():
-        (directory / f"{name}.onnx").write_bytes(serialised)
+        (job.directory / f"{name}.onnx").write_bytes(serialised)
     return {"graphs": list(graphs)}
 
 
-FORMATS: dict[str, Callable[[Recommender, Vectors, Path], Report]] = {
+FORMATS: dict[str, Callable[[ExportJob], Report]] = {
+    "lists": _export_lists,
+    "neighbours": _export_neighbours,
     "parquet": _export_parquet,
     "hnsw": _export_hnsw,
     "onnx": _export_onnx,
 }
+OF_VECTORS = {"parquet", "hnsw"}

@@ -28,11 +28,13 @@ def refuse_unknown(
 
 
 def as_list(ids: Id | Iterable[Id]) -> list[Id]:
-    if isinstance(ids, str | int | np.integer):
-        return [ids]
-    if not isinstance(ids, Iterable):
-        raise DataError(f"expected an id or a list of ids, got {ids!r}")
-    return list(ids)
+    """The ids of a request, each a text or a whole number."""
+    listed = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, str) else [ids]
+    for id_ in listed:
+        # True would find the integer id 1, and None the text 'None'.
+        if isinstance(id_, bool) or not isinstance(id_, str | int | np.integer):
+            raise DataError(f"an id is a text or a whole number, got {shorten_id(id_)}")
+    return listed
 
 
 def known_rows(ids: IdMap, wanted: Id | Iterable[Id], kind: str, *, strict: bool) -> Rows:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import Tensor
 
 from ltocf.data.interactions import Interactions, Rows
-from ltocf.models.scorer import NOBODY, Scorer
+from ltocf.errors import ConfigError
+from ltocf.scorers.scorer import NOBODY, Scorer, Scores
+
+NOTHING = np.empty(0, np.int32)
 
 
 class Person(NamedTuple):
@@ -21,6 +22,12 @@ class Person(NamedTuple):
     row: int
     items: Rows  # in any order, repetitions allowed
     times: NDArray[np.int64]  # of each, by the clock of the training data
+    without: Rows = NOTHING  # items that are left out of their history, as if never touched
+
+    @property
+    def changed(self) -> bool:
+        """Whether their history is another than in the training data."""
+        return len(self.items) > 0 or len(self.without) > 0
 
     @classmethod
     def known(cls, row: int) -> Person:
@@ -47,6 +54,9 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
             before = earliest if train.timestamps is None else train.timestamps[old]
             owned = np.concatenate([train.items[old], owned])
             times = np.concatenate([before, times])
+        if len(person.without):
+            kept = ~np.isin(owned, person.without)
+            owned, times = owned[kept], times[kept]
         order = np.lexsort((times, owned))
         distinct, first = np.unique(owned[order], return_index=True)
         times = times[order][first]
@@ -58,31 +68,28 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
     return csr_array(arrays, shape=(len(people), train.n_items))
 
 
-def score_people(scorer: Scorer, train: Interactions, people: Sequence[Person]) -> Tensor:
+def score_people(scorer: Scorer, train: Interactions, people: Sequence[Person]) -> Scores:
     """Scores of all items for each. (len(people), n_items)
 
     A known user keeps their own part. Whoever has done nothing since is scored as ever, and whoever
     has nothing at all gets zeros.
     """
+    if any(len(person.without) for person in people) and not scorer.follows_history:
+        raise ConfigError(
+            "this model's lists do not follow from a history, so there is none without an item of "
+            "it; use ltocf, lightgcn or a closed form such as gfcf"
+        )
     rows = np.array([person.row for person in people], dtype=np.int32)
-    changed = np.array([len(person.items) > 0 for person in people], dtype=bool)
+    changed = np.array([person.changed for person in people], dtype=bool)
     as_ever = ~changed & (rows != NOBODY)
     if as_ever.all():
         return scorer(rows)
-    joined = joined_histories(train, [person for person in people if len(person.items)])
+    joined = joined_histories(train, [person for person in people if person.changed])
     if changed.all():
         return scorer.from_history(joined, rows)
-    scores = torch.zeros(len(people), train.n_items)
+    scores = np.zeros((len(people), train.n_items), np.float32)
     if as_ever.any():
-        scores[torch.from_numpy(as_ever)] = scorer(rows[as_ever]).cpu()
+        scores[as_ever] = scorer(rows[as_ever])
     if changed.any():
-        theirs = scorer.from_history(joined, rows[changed])
-        scores[torch.from_numpy(changed)] = theirs.cpu()
+        scores[changed] = scorer.from_history(joined, rows[changed])
     return scores
-
-
-def clock(train: Interactions) -> int:
-    """How many microseconds pass between one timestamp and the next; what is no clock, such as the
-    order of the lines of a file, counts as seconds, so that what happens now is later."""
-    latest = 0 if train.timestamps is None or not len(train) else int(train.timestamps.max())
-    return {True: 1_000_000, latest > 10**11: 1_000, latest > 10**14: 1}[True]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from scipy.sparse import csr_array
-from torch import Tensor
 
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
-from ltocf.models.scorer import Scorer, Vectors
+from ltocf.scorers.scorer import Scorer, Scores, Vectors
 
 NEGATIVES = 1024  # unseen items that a new user's own vector is trained against
 STEP = 0.05  # of Adam, relative to the usual size of an item's coordinate
@@ -33,27 +30,30 @@ def history_matrix(histories: Sequence[Rows], n_items: int) -> csr_array:
     return csr_array(arrays, shape=(len(histories), n_items))
 
 
-def score_new(scorer: Scorer, histories: csr_array, *, steps: int = 0, seed: int = 0) -> Tensor:
+def score_new(scorer: Scorer, histories: csr_array, *, steps: int = 0, seed: int = 0) -> Scores:
     """Scores of all items for people with these histories. (rows, n_items)
 
     With `steps`, each one's vector takes that many gradient steps of BPR on their own history.
     """
     if steps == 0:
         return scorer.from_history(histories)
-    return new_vectors(scorer, histories, steps=steps, seed=seed) @ _vectors(scorer).items.T
+    scores: Scores = (
+        new_vectors(scorer, histories, steps=steps, seed=seed) @ _vectors(scorer).items.T
+    )
+    return scores
 
 
-def new_vectors(scorer: Scorer, histories: csr_array, *, steps: int, seed: int = 0) -> Tensor:
+def new_vectors(scorer: Scorer, histories: csr_array, *, steps: int, seed: int = 0) -> Scores:
     """The final vectors of new users: a weighted sum over their histories, where the model has
     that, plus a vector of their own that `steps` gradient steps find. (rows, dim)"""
     items = _vectors(scorer).items
     if _vectors(scorer).history is None:
-        start = items.new_zeros(histories.shape[0], items.shape[1])
+        start = np.zeros((histories.shape[0], items.shape[1]), np.float32)
     else:
         start = scorer.fold_in(histories)
-    generator = torch.Generator().manual_seed(seed)
+    generator = np.random.default_rng(seed)
     owned = np.split(histories.indices, histories.indptr[1:-1])
-    return torch.stack(
+    return np.stack(
         [
             vector + own_vector(items, vector, history, steps=steps, generator=generator)
             for vector, history in zip(start, owned, strict=True)
@@ -62,29 +62,31 @@ def new_vectors(scorer: Scorer, histories: csr_array, *, steps: int, seed: int =
 
 
 def own_vector(
-    items: Tensor, start: Tensor, history: Rows, *, steps: int, generator: torch.Generator
-) -> Tensor:
+    items: Scores, start: Scores, history: Rows, *, steps: int, generator: np.random.Generator
+) -> Scores:
     """What to add to `start` so that the history outranks unseen items, by Adam from zero. (dim,)
 
     BPR of each item of the history against the same uniformly drawn unseen ones.
     """
-    own = torch.zeros_like(start)
-    drawn = torch.randint(len(items), (NEGATIVES,), generator=generator)
-    unseen = drawn[~torch.isin(drawn, torch.from_numpy(history).long())]
+    own, first, second = (np.zeros_like(start) for _ in range(3))  # and Adam's two moments
+    drawn = generator.integers(len(items), size=NEGATIVES)
+    unseen = drawn[~np.isin(drawn, history)]
     if not len(history) or not len(unseen):
         return own
-    size = float(items.square().mean().sqrt())
-    positive, negative = items[torch.from_numpy(history).long()], items[unseen]
-    own.requires_grad_()
-    optimizer = torch.optim.Adam([own], lr=STEP * size)
-    for _ in range(steps):
+    size = float(np.sqrt(np.square(items).mean()))
+    positive, negative = items[history], items[unseen]
+    for step in range(1, steps + 1):
         vector = start + own
-        loss = F.softplus(negative @ vector - (positive @ vector)[:, None]).mean()
-        loss = loss + L2 / 2 * own.square().mean() / size**2
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    return own.detach()
+        # d softplus(x) / dx = 1 / (1 + exp(-x)) for x = negative . v - positive . v
+        apart = (negative @ vector) - (positive @ vector)[:, None]
+        pull = 1 / (1 + np.exp(np.clip(-apart, -80, 80))) / apart.size
+        gradient = pull.sum(0) @ negative - pull.sum(1) @ positive
+        gradient += L2 * own / len(own) / size**2
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        spread = np.sqrt(second / (1 - 0.999**step)) + 1e-8
+        own = (own - STEP * size * first / (1 - 0.9**step) / spread).astype(np.float32)
+    return own
 
 
 def _vectors(scorer: Scorer) -> Vectors:

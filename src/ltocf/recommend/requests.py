@@ -5,36 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import Tensor
 
 from ltocf.data.interactions import Id, IdMap, Interactions
 from ltocf.recommend.ids import as_list, known_rows
+from ltocf.scorers.scorer import Scores
 
 
 def apply_popularity_and_blocks_(
-    scores: Tensor, cold: NDArray[np.bool_], popularity: NDArray[np.int64], blocked: Tensor | None
-) -> Tensor:
+    scores: Scores,
+    cold: NDArray[np.bool_],
+    popularity: NDArray[np.int64],
+    blocked: NDArray[np.bool_] | None,
+) -> Scores:
     """Scores with popularity for those who have nothing, and -inf where blocked; in place."""
     if cold.any():
-        scores[torch.from_numpy(cold).to(scores.device)] = torch.from_numpy(popularity).to(scores)
-    return scores if blocked is None else scores.masked_fill_(blocked.to(scores.device), -torch.inf)
+        scores[cold] = popularity
+    if blocked is not None:
+        scores[:, blocked] = -np.inf
+    return scores
 
 
 def blocked_items(
     ids: IdMap, candidates: Iterable[Id] | None, exclude: Id | Iterable[Id]
-) -> Tensor | None:
+) -> NDArray[np.bool_] | None:
     """A mask of the items that nobody may get, if there are any. (n_items,)"""
     out = ids.find(as_list(exclude))
     if candidates is None and not len(out):
         return None
-    blocked = torch.full((len(ids),), candidates is not None)
+    blocked = np.full(len(ids), candidates is not None)
     if candidates is not None:
         chosen = known_rows(ids, candidates, "candidate", strict=False)
-        blocked[torch.from_numpy(chosen).long()] = False
-    blocked[torch.from_numpy(out[out >= 0]).long()] = True
+        blocked[chosen] = False
+    blocked[out[out >= 0]] = True
     return blocked
 
 

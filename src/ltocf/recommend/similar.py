@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from ltocf.data.interactions import Rows
-from ltocf.models.scorer import Scorer
 from ltocf.ranking.top_k import Ranked, rank
-
-
-def similar_items(scorer: Scorer, items: Rows, k: int) -> Ranked:
-    return _nearest(scorer.similar_items(items), items, k)
+from ltocf.scorers.scorer import Scorer, Scores
 
 
 def similar_users(scorer: Scorer, users: Rows, k: int) -> Ranked:
-    return _nearest(scorer.similar_users(users), users, k)
+    return rank(others(scorer.similar_users(users), users), k, users, seen=None)
 
 
-def _nearest(scores: Tensor, themselves: Rows, k: int) -> Ranked:
-    scores[torch.arange(len(themselves)), torch.from_numpy(themselves).long()] = -torch.inf
-    return rank(scores, k, themselves, seen=None)
+def others(scores: Scores, themselves: Rows) -> Scores:
+    """Scores in which nothing is similar to itself; in place."""
+    scores[np.arange(len(themselves)), themselves] = -np.inf
+    return scores

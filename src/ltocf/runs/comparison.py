@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError, DataError
 from ltocf.progress import Progress, silent
-from ltocf.ranking.metrics import PerUser, evaluate_users
-from ltocf.runs.run import load_run
+from ltocf.ranking.metrics import Metrics, PerUser, beyond_at, evaluate_users
+from ltocf.runs.loading import load_run
 
 BLUE = "#2b6cb0"
 AT_ONCE = 2**22  # resampled users in memory
@@ -42,13 +42,14 @@ class Comparison:
     resamples: int
     metrics: list[dict[str, float]]  # of each run
     differences: list[list[Difference]]  # of each run but the first
+    beyond: list[dict[str, float]] = field(default_factory=list)  # of each run: not by user
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def compare_runs(
-    paths: Sequence[Path],
+    paths: Sequence[str | Path],
     ks: Sequence[int] = (20,),
     names: Sequence[str] = ("recall", "ndcg"),
     *,
@@ -60,14 +61,19 @@ def compare_runs(
     users. Runs that were tested on other pairs are refused: they cannot be compared."""
     if len(paths) < 2:
         raise ConfigError("comparing takes two runs or more")
+    places = list(map(Path, paths))
     first: Split | None = None
     found: list[PerUser] = []
-    for done, path in enumerate(paths):
+    beyond: list[Metrics] = []
+    for done, path in enumerate(places):
         run, model = load_run(path)
         split = run.dataset.split
         first = first or split
-        _refuse_others(first, split, paths[0], path)
-        values, _ = evaluate_users(model.scorer(), split.test, split.seen, ks)
+        _refuse_others(first, split, places[0], path)
+        values, listed = evaluate_users(
+            model.scorer(), split.test, split.seen, ks, likeness=run.dataset.catalogue.likeness
+        )
+        beyond.append(beyond_at(listed, split.seen, split.test) | _diversity(values))
         found.append(_chosen(values, ks, names))
         progress("testing", done + 1, len(paths))
     differences = [
@@ -76,7 +82,12 @@ def compare_runs(
     ]
     means = [{name: float(v.mean()) for name, v in values.items()} for values in found]
     users = len(next(iter(found[0].values())))
-    return Comparison([str(path) for path in paths], users, resamples, means, differences)
+    names_of_runs = [str(path) for path in places]
+    return Comparison(names_of_runs, users, resamples, means, differences, beyond)
+
+
+def _diversity(values: PerUser) -> Metrics:
+    return {name: float(v.mean()) for name, v in values.items() if name.startswith("diversity@")}
 
 
 def _refuse_others(first: Split, split: Split, one: Path, other: Path) -> None:
@@ -147,7 +158,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from ltocf.runs.pictures import save_picture
+    from ltocf.pictures.style import save_picture
 
     names = list(comparison.metrics[0])
     others = comparison.runs[1:]

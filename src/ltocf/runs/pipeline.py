@@ -13,14 +13,15 @@ from ltocf.distributed import is_first, wait
 from ltocf.errors import ConfigError, RunError
 from ltocf.files import refuse_occupied
 from ltocf.models.base import Model
+from ltocf.pictures.curves import draw_curves
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.columns import check_processes
-from ltocf.runs.curves import draw_curves
-from ltocf.runs.fitting import build, cut_for, fit, learned_from, require_room
-from ltocf.runs.records import EpochRecord, TrainState
-from ltocf.runs.run import Run, load_run
+from ltocf.runs.loading import load_run
+from ltocf.runs.run import Run
 from ltocf.runs.versions import MARKER
+from ltocf.training.columns import check_processes
+from ltocf.training.fitting import build, cut_for, fit, require_room
+from ltocf.training.records import EpochRecord, TrainState, with_record
 
 TEST_KS = (10, 20, 50)
 
@@ -54,7 +55,8 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
     if config.start_from is None:
         return None
     run, model = load_run(Path(config.start_from))
-    theirs, ours = learned_from(run.config, run.dataset.split), dataset.split.train
+    ours = cut_for(config, dataset).split.train
+    theirs = run.learned_from
     same_ids = theirs.user_ids == ours.user_ids and theirs.item_ids == ours.item_ids
     if not same_ids or theirs.fingerprint != ours.fingerprint:
         raise ConfigError(
@@ -76,15 +78,32 @@ def train_run(run: Run, progress: Progress = silent) -> Metrics:
         return _train(run, progress)
 
 
+def stopped_line(run: Run) -> str:
+    """What to say of a run whose training was interrupted: what is kept, and how to go on."""
+    state = run.load_state()
+    kept = "no epoch was finished yet"
+    if state is not None and state.stage == "all pairs":
+        kept = f"epoch {state.epoch} of the training on all pairs is kept"
+    elif state is not None:
+        kept = f"epoch {state.epoch} is kept" if state.epoch else "the times found so far are kept"
+    return f"stopped; {kept}. Continue with 'ltocf train --resume -o {run.path}'"
+
+
 def _train(run: Run, progress: Progress) -> Metrics:
     if run.finished:
         run.forget_state()  # it may have been killed just before it did
         raise RunError(f"{run.path}: already finished; nothing to resume")
     state = run.load_state()
-    records = run.history()[: state.epoch if state else 0]
+    records = run.history()
+    if state is None or state.stage == "times":
+        records = []
+    elif state.stage == "choosing":
+        records = records[: state.epoch]
 
     def after_epoch(state: TrainState, record: EpochRecord) -> None:
-        records.append(record)
+        nonlocal records
+        if state.stage == "choosing":  # the history is of the training that chose
+            records = with_record(records, record)
         if not is_first():
             return
         # In this order: a resumed run takes the records up to its state.
@@ -94,8 +113,7 @@ def _train(run: Run, progress: Progress) -> Metrics:
     fitted = fit(
         run.dataset,
         run.config,
-        model=run.model,
-        start=starting_point(run.config, run.dataset) if state is None else None,
+        start=starting_point(run.config, run.dataset),
         state=state,
         progress=progress,
         after_epoch=after_epoch,
@@ -119,4 +137,7 @@ def test(
     split = run.dataset.split
     if not len(split.test):
         return {}
-    return evaluate(model.scorer(), split.test, split.seen, ks, progress=progress)
+    likeness = run.dataset.catalogue.likeness
+    return evaluate(
+        model.scorer(), split.test, split.seen, ks, likeness=likeness, progress=progress
+    )

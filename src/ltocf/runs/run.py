@@ -3,6 +3,7 @@
 config.toml         settings, data set, seed, library versions
 data/               the split it was trained on, with ids and item names
 weights.safetensors the weights kept
+scorer.safetensors  when training has ended: what answers questions, beside what the weights hold
 state.safetensors   while unfinished: what the next epoch depends on
 history.jsonl       a line an epoch
 metrics.json        the test metrics, looked at once, when training has ended
@@ -21,26 +22,38 @@ from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ltocf import __version__
 from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
-from ltocf.digests import ATTEMPTS, Digests, read_at_rest
+from ltocf.data.interactions import Interactions
+from ltocf.digests import Digests, read_at_rest
 from ltocf.errors import ConfigError, DataError, RunError
 from ltocf.files import new_directory
-from ltocf.models.base import Model
-from ltocf.ranking.metrics import Metrics
-from ltocf.runs.fitting import build
-from ltocf.runs.records import EpochRecord, TrainState
-from ltocf.runs.run_files import IDENTITY, ReplacedError, RunFiles, read_digests
+from ltocf.runs.run_files import IDENTITY, RunFiles, read_digests
+from ltocf.runs.scorer_files import (
+    SCORER,
+    WEIGHTS,
+    as_arrays,
+    read_scorer,
+    write_scorer,
+    write_weights,
+)
 from ltocf.runs.settings import read_config
-from ltocf.runs.versions import MARKER, current_path, refuse_foreign
+from ltocf.runs.versions import MARKER, METRICS, current_path, refuse_foreign
+from ltocf.scorers.scorer import Scorer
 
-WEIGHTS, STATE = "weights.safetensors", "state.safetensors"
-HISTORY, METRICS = "history.jsonl", "metrics.json"
+if TYPE_CHECKING:  # what training leaves behind needs torch, which a list does not
+    from ltocf.models.base import Model
+    from ltocf.ranking.metrics import Metrics
+    from ltocf.training.records import EpochRecord, TrainState
+
+STATE = "state.safetensors"
+HISTORY = "history.jsonl"
 EVENTS = "events.db"  # what happened since training, if it is served
 COMPARISON = "auto.json"
-COUNTERS = ("epoch", "best_epoch", "best_metric", "stale")
+COUNTERS = ("epoch", "best_epoch", "best_metric", "stale", "stage", "epochs")
 
 
 class Run:
@@ -55,7 +68,7 @@ class Run:
         cls, path: Path, config: RunConfig, dataset: Dataset, *, overwrite: bool = False
     ) -> Run:
         """A new directory with the settings and the data, and no weights yet."""
-        _keep_events(path)
+        keep_events(path)
         config = config.model_copy(update={"versions": library_versions()})
         with new_directory(path, marker=MARKER, overwrite=overwrite, error=RunError) as temporary:
             (temporary / MARKER).write_text(to_toml(config), encoding="utf-8")
@@ -74,7 +87,7 @@ class Run:
         overwrite: bool = False,
     ) -> Run:
         """A new directory with a trained model in it; an old one is replaced in one move."""
-        _keep_events(path)
+        keep_events(path)
         with new_directory(path, marker=MARKER, overwrite=overwrite, error=RunError) as temporary:
             run = cls.create(temporary, config, dataset)
             run.finish(model, metrics)
@@ -102,7 +115,7 @@ class Run:
             if problem := digests.problem(name):
                 raise RunError(f"damaged run: {path / name} {problem}; train it again")
         try:
-            return cls(path, read_config(path / MARKER), Dataset.load(path / "data"))
+            return cls(path, read_config(path / MARKER, of_run=True), Dataset.load(path / "data"))
         except (ConfigError, DataError) as error:
             raise RunError(f"damaged run: {error}; train it again") from None
 
@@ -113,6 +126,8 @@ class Run:
     @cached_property
     def model(self) -> Model:
         """The model of this run as its settings make it; `load` gives it its weights."""
+        from ltocf.training.fitting import build
+
         return build(self.config, self.dataset)
 
     def load(self) -> Model:
@@ -123,14 +138,30 @@ class Run:
                 f"{self.path}: has no {WEIGHTS}: it has not been trained; continue it "
                 "(ltocf train --resume)"
             )
+        import torch
+
+        arrays, _ = self._files.arrays(WEIGHTS)
         try:
-            model.restore_(self._files.tensors(WEIGHTS)[0])
+            model.restore_({name: torch.from_numpy(array) for name, array in arrays.items()})
         except (KeyError, RuntimeError):
             raise self._files.damaged(WEIGHTS, "is of another model") from None
         return model.eval()
 
+    @property
+    def learned_from(self) -> Interactions:
+        """The pairs that the model which is kept has learned from."""
+        return self.dataset.split.learned(refit=self.config.train.refit)
+
+    def scorer(self) -> Scorer:
+        """What answers questions about this run: from its file, or where there is none, as of a
+        run that is not finished, by the model, which takes torch."""
+        if not self._files.exists(SCORER):
+            return self.load().scorer()
+        return read_scorer(self._files, self.learned_from)
+
     def save_weights(self, model: Model) -> None:
-        self._files.put_tensors(WEIGHTS, model.fitted_state(), {})
+        """Keep the weights; a scorer that was made from others goes."""
+        write_weights(self._files, model.fitted_state())
 
     @property
     def finished(self) -> bool:
@@ -138,13 +169,18 @@ class Run:
 
     def save_state(self, state: TrainState) -> None:
         counters = {name: json.dumps(getattr(state, name)) for name in COUNTERS}
-        self._files.put_tensors(STATE, state.tensors, counters)
+        self._files.put_arrays(STATE, as_arrays(state.tensors), counters)
 
     def load_state(self) -> TrainState | None:
         """Where training stopped, or None if no epoch was finished."""
         if not self._files.exists(STATE):
             return None
-        tensors, counters = self._files.tensors(STATE)
+        import torch
+
+        from ltocf.training.records import TrainState
+
+        arrays, counters = self._files.arrays(STATE)
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         if set(counters) != set(COUNTERS):
             raise self._files.damaged(STATE, "lacks its counters")
         return TrainState(**{k: json.loads(v) for k, v in counters.items()}, tensors=tensors)
@@ -155,6 +191,8 @@ class Run:
     def history(self) -> list[EpochRecord]:
         if not self._files.exists(HISTORY):
             return []
+        from ltocf.training.records import EpochRecord
+
         try:
             lines = self._files.text(HISTORY).splitlines()
             return [EpochRecord(**json.loads(line)) for line in lines]
@@ -170,8 +208,14 @@ class Run:
         """Keep the weights and the test metrics; what resuming needed is no longer of use."""
         with self.writing():
             self.save_weights(model)
+            write_scorer(self._files, model.scorer(), model.fitted_state())
             self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
             self.forget_state()
+
+    def save_metrics(self, metrics: Metrics) -> None:
+        """Of a model that was kept before it was tested."""
+        with self.writing():
+            self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
 
     def forget_state(self) -> None:
         """Remove what resuming needed."""
@@ -191,18 +235,7 @@ class Run:
         return metrics
 
 
-def load_run(path: Path) -> tuple[Run, Model]:
-    """A trained run and its model, both of the same moment."""
-    for _ in range(ATTEMPTS):
-        run = Run.open(path)
-        try:
-            return run, run.load()
-        except ReplacedError:
-            continue
-    raise ReplacedError(f"{path}: other processes replace it again and again; try later")
-
-
-def _keep_events(path: Path) -> None:
+def keep_events(path: Path) -> None:
     """Replacing a run must not remove what its service has promised to keep."""
     if (path / EVENTS).exists():
         raise RunError(

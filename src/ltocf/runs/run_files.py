@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
+from safetensors import SafetensorError
 
+from ltocf.array_files import Arrays, map_arrays, save_arrays
 from ltocf.digests import FILE as DIGESTS
 from ltocf.digests import Digests, Entry, entry_of, read_text
 from ltocf.errors import RunError
@@ -17,8 +16,6 @@ from ltocf.files import replacing, writing
 from ltocf.runs.versions import MARKER
 
 IDENTITY = (MARKER, f"data/{DIGESTS}")  # two runs with these alike have settings and data alike
-
-Tensors = dict[str, Tensor]
 
 
 class ReplacedError(RunError):
@@ -96,21 +93,17 @@ class RunFiles:
         except (OSError, ValueError) as error:
             raise self.damaged(name, f"cannot be read ({error})") from None
 
-    def put_tensors(self, name: str, tensors: Tensors, metadata: dict[str, str]) -> None:
-        whole = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
-        self.put(name, lambda file: save_file(whole, file, metadata))
+    def put_arrays(self, name: str, arrays: Arrays, metadata: dict[str, str]) -> None:
+        self.put(name, lambda file: save_arrays(file, arrays, metadata))
 
-    def tensors(self, name: str) -> tuple[Tensors, dict[str, str]]:
-        """The tensors and the metadata of a file that exists()."""
+    def arrays(self, name: str) -> tuple[Arrays, dict[str, str]]:
+        """The arrays, mapped, and the metadata of a file that exists()."""
         try:
-            with safe_open(self.path / name, "pt") as file:
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-                metadata = file.metadata() or {}
-        # torch opens the file once more by its name: a RuntimeError if it is another one by then.
-        except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+            arrays, metadata = map_arrays(self.path / name)
+        except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise self.damaged(name, f"cannot be read ({error})") from None
         self.digests()
-        return tensors, metadata
+        return arrays, metadata
 
     def damaged(self, name: str, what: str) -> RunError:
         """What to raise about a file; a ReplacedError if it is no longer this run's."""

@@ -25,8 +25,13 @@ MOVED_TO_MODEL = ("time_learning_rate", "time_updates", "time_every")  # from [t
 Overrides = Iterable[str] | Mapping[str, Any]
 
 
-def make_config(values: Mapping[str, Any], overrides: Overrides = ()) -> RunConfig:
-    """Settings from a parsed TOML file and, which win, `key=value` strings or a mapping."""
+def make_config(
+    values: Mapping[str, Any], overrides: Overrides = (), *, of_run: bool = False
+) -> RunConfig:
+    """Settings from a parsed TOML file and, which win, `key=value` strings or a mapping.
+
+    Those of a run were checked when it was made; its model checks its own when it is built, so
+    that a list need not wait for torch."""
     merged = _modernised(values)
     merged["model"] = {"name": "ltocf"} | merged.get("model", {})
     wanted = parse_overrides(overrides)
@@ -37,7 +42,7 @@ def make_config(values: Mapping[str, Any], overrides: Overrides = ()) -> RunConf
         if key not in ("model", "model.name"):
             section, name = _place(key, str(merged["model"]["name"]))
             (merged.setdefault(section, {}) if section else merged)[name] = value
-    if (name := merged["model"]["name"]) != "auto":
+    if (name := merged["model"]["name"]) != "auto" and not of_run:
         options = {key: value for key, value in merged["model"].items() if key != "name"}
         check_settings(name, options)
     sections = {
@@ -59,8 +64,8 @@ def given_settings(config: RunConfig) -> dict[str, Any]:
     return flat
 
 
-def read_config(path: Path, overrides: Overrides = ()) -> RunConfig:
-    return make_config(read_toml(path), overrides)
+def read_config(path: Path, overrides: Overrides = (), *, of_run: bool = False) -> RunConfig:
+    return make_config(read_toml(path), overrides, of_run=of_run)
 
 
 def _name_model(merged: dict[str, Any], name: str) -> None:

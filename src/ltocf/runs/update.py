@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,60 +15,124 @@ from torch import Tensor
 
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest.growth import Added, enlarge, read_more, rename_items
+from ltocf.data.ingest.byte_files import log_digest
+from ltocf.data.ingest.growth import Growth, enlarge, extend_catalogue, read_more
+from ltocf.data.ingest.leaving import without_users
 from ltocf.data.ingest.readers import LogSource
+from ltocf.data.interactions import Id
 from ltocf.errors import RunError
-from ltocf.files import real, refuse_occupied, writing
+from ltocf.files import real, refuse_occupied, remove, writing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
-from ltocf.ranking.metrics import evaluate
-from ltocf.runs.fitting import fit
+from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.runs.loading import as_run
 from ltocf.runs.pipeline import TEST_KS
 from ltocf.runs.run import Run
 from ltocf.runs.versions import (
     MARKER,
+    SEARCH,
     clear_unused,
     current_path,
+    keep_candidate,
     next_version,
     root_of,
     use_version,
     version_path,
 )
+from ltocf.training.fitting import fit
 
 EPOCHS = 2
 SLOWER = 0.25  # the learning rate of a warm fit, relative to the first one's
 
 
 def update_run(
-    run: Run,
+    run: Run | str | Path,
     log: LogSource,
-    output: Path | None = None,
+    output: str | Path | None = None,
     *,
     epochs: int = EPOCHS,
     learning_rate: float | None = None,
-    names: str | Path | None = None,
+    names: LogSource | None = None,
     overwrite: bool = False,
     progress: Progress = silent,
     text_ids: bool = False,
     every_row_liked: bool = False,
+    forgotten: Callable[[Iterable[Id]], Collection[Id]] = lambda ids: (),
     **reading: Any,
-) -> tuple[Run, Added]:
+) -> tuple[Run, Growth]:
     """The run with the log's interactions in it, written to `output` or as a version in its place.
 
     The log is read as the run's own was: `reading` holds fields of `Reading` that differ, and
-    `every_row_liked` forgets the threshold. `names` is a table of items to display, as for
-    `prepare`. One id of text among numbers is refused unless `text_ids` turns all into text.
-    Test and validation pairs stay what they were, but for those that the log now has. A log that
-    adds nothing is a DataError, and nothing is written.
+    `every_row_liked` forgets the threshold. `names` is a table of items and their attributes, as
+    for `prepare`. One id of text among numbers is refused unless `text_ids` turns all into text.
+    Rows of people who were `forgotten`, which picks them out of the log's users, are left out.
+    Test and validation pairs stay what they were, but for those that the log now has. If the log
+    adds nothing, nothing is written, and the run is returned as it is.
     """
+    updated = as_run(run)
+    try:
+        return _update(
+            updated,
+            log,
+            None if output is None else Path(output),
+            epochs=epochs,
+            learning_rate=learning_rate,
+            names=names,
+            overwrite=overwrite,
+            progress=progress,
+            text_ids=text_ids,
+            every_row_liked=every_row_liked,
+            forgotten=forgotten,
+            **reading,
+        )
+    except _NothingNew as nothing:
+        return updated, nothing.growth
+
+
+class _NothingNew(Exception):
+    """Ends an update that would change nothing, before anything is written."""
+
+    def __init__(self, growth: Growth) -> None:
+        super().__init__()
+        self.growth = growth
+
+
+def _update(
+    run: Run,
+    log: LogSource,
+    output: Path | None,
+    *,
+    epochs: int,
+    learning_rate: float | None,
+    names: LogSource | None,
+    overwrite: bool,
+    progress: Progress,
+    text_ids: bool,
+    every_row_liked: bool,
+    forgotten: Callable[[Iterable[Id]], Collection[Id]],
+    **reading: Any,
+) -> tuple[Run, Growth]:
     with updating(run, output) as path:
         refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=RunError)
         contents = read_more(run.dataset, log, every_row_liked=every_row_liked, **reading)
-        news = contents.interactions, contents.unliked
+        digest, logs = log_digest(log), list(run.dataset.origin.get("logs", []))
+        if digest in logs and names is None:  # weights would count twice
+            raise _NothingNew(Growth(0, len(contents.interactions), 0, 0))
+        gone = forgotten(contents.interactions.user_ids.ids.to_list())
+        news = (
+            without_users(contents.interactions, gone),
+            None if contents.unliked is None else without_users(contents.unliked, gone),
+            None if contents.taken is None else without_users(contents.taken, gone),
+        )
         dataset, added = enlarge(run.dataset, *news, text_ids=text_ids)
+        if added.nothing and dataset.split.train.weights is None and names is None:
+            raise _NothingNew(added)
+        if digest is not None:
+            origin = {**dataset.origin, "logs": [*logs, digest]}
+            dataset = replace(dataset, origin=origin)
         if names is not None:
-            dataset = rename_items(dataset, names, contents.columns.item)
+            dataset = extend_catalogue(dataset, names, contents.columns.item, text_ids=text_ids)
         refitted = refit(
             run, dataset, epochs=epochs, learning_rate=learning_rate, progress=progress
         )
@@ -75,9 +140,9 @@ def update_run(
 
 
 @contextmanager
-def updating(run: Run, output: Path | None = None) -> Iterator[Path]:
+def updating(run: Run, output: Path | None = None, *, candidate: bool = False) -> Iterator[Path]:
     """Where the update of a run goes: to `output`, or in place to a new version, which is used from
-    now on if the body succeeds.
+    now on if the body succeeds, or kept as a `candidate` beside the one in use.
 
     Held from the reading to the writing: of two updates at once, one would undo the other.
     """
@@ -92,7 +157,8 @@ def updating(run: Run, output: Path | None = None) -> Iterator[Path]:
         clear_unused(root)
         version = next_version(root)
         yield version_path(root, version)
-        use_version(root, version)
+        (keep_candidate if candidate else use_version)(root, version)
+        remove(root / SEARCH)  # it knows older data, and people who may have left since
 
 
 def refit(
@@ -121,7 +187,10 @@ def store_update(
     """A new run directory with the refitted model, its test metrics, and the run's own settings:
     they are how to train it again from the start."""
     split = dataset.split
-    metrics = evaluate(model.scorer(), split.test, split.seen, TEST_KS) if len(split.test) else {}
+    metrics: Metrics = {}
+    if len(split.test):
+        likeness = dataset.catalogue.likeness
+        metrics = evaluate(model.scorer(), split.test, split.seen, TEST_KS, likeness=likeness)
     return Run.store(path, run.config, dataset, model, metrics, overwrite=overwrite)
 
 
@@ -137,7 +206,8 @@ def warm_fit(
     weights = old.state_dict()
 
     def start(model: Model) -> None:
-        model.load_state_dict(grow(weights, model.state_dict(), old.graph, model.graph, kept_users))
+        graphs = old.graph, model.graph
+        model.load_state_dict(grow(weights, model.state_dict(), model.rows, *graphs, kept_users))
 
     return fit(dataset, config, start=start, progress=progress).model
 
@@ -145,32 +215,29 @@ def warm_fit(
 def grow(
     old: dict[str, Tensor],
     new: dict[str, Tensor],
+    rows: Mapping[str, str],
     before: BipartiteGraph,
     after: BipartiteGraph,
     kept_users: NDArray[np.bool_] | None = None,
 ) -> dict[str, Tensor]:
-    """Tensors of the new shapes with the old values where they belong and zeros elsewhere.
+    """The old tensors with their rows, which stand for what `rows` says, where they belong in the
+    new ones, and zeros elsewhere.
 
     A new user whose own vector is zero is, to a graph filter, what their history makes of them. Of
     a user who is not kept, nothing is.
     """
     kept = np.ones(before.n_users, dtype=bool) if kept_users is None else kept_users
     users, items = np.flatnonzero(kept), np.arange(before.n_items)
-    moves = {  # from where to where, by the size of an axis
-        before.n_users: (users, np.arange(len(users))),
-        before.n_nodes: (
+    moves = {  # from where to where
+        "users": (users, np.arange(len(users))),
+        "items": (items, items),
+        "nodes": (
             np.concatenate([users, before.n_users + items]),
             np.concatenate([np.arange(len(users)), after.n_users + items]),
         ),
     }
-    grown = {}
-    for name, target in new.items():
-        value = old[name]
-        for axis, (size, wanted) in enumerate(zip(value.shape, target.shape, strict=True)):
-            if size != wanted or (size == before.n_nodes and not kept.all()):
-                source, places = moves.get(size, (np.arange(size), np.arange(size)))
-                moved = value.index_select(axis, torch.from_numpy(source))
-                empty = value.new_zeros([*value.shape[:axis], wanted, *value.shape[axis + 1 :]])
-                value = empty.index_copy_(axis, torch.from_numpy(places), moved)
-        grown[name] = value
+    grown = dict(old)
+    for name in rows.keys() & new.keys():
+        source, places = (torch.from_numpy(each) for each in moves[rows[name]])
+        grown[name] = torch.zeros_like(new[name]).index_copy_(0, places, old[name][source])
     return grown

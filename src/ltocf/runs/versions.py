@@ -1,6 +1,7 @@
 """A run that is updated keeps the model it had: versions in the run's directory, one in use.
 
-The run's own files are version 1; later ones are whole run directories, versions/2 and so on.
+The run's own files are version 1; later ones are whole run directories, versions/2 and so on. Of
+version 1 only the settings stay when it is no longer used.
 current.json, replaced in one move, names the one in use and the one before it.
 """
 
@@ -15,18 +16,43 @@ from ltocf.errors import RunError
 from ltocf.files import is_temporary, remove, replacing, writing
 
 MARKER = "config.toml"  # of a run directory
+METRICS = "metrics.json"  # when its training has ended
+SEARCH = "search"  # a folder of the run: what the search that made it needs to go on
 FIRST, FOLDER, POINTER = 1, "versions", "current.json"
+FIRST_FILES = (  # what a run directory has beside its settings
+    "data",
+    "weights.safetensors",
+    "scorer.safetensors",
+    "state.safetensors",
+    "history.jsonl",
+    "metrics.json",
+    "curves.png",
+    "auto.json",
+    "digests.json",
+)
 
 
 class InUse(NamedTuple):
     current: int
     previous: int | None  # what rollback returns to
+    candidate: int | None = None  # made to be tried beside the current one
+
+
+class Version(NamedTuple):
+    version: int
+    role: str | None  # current, previous or candidate
+    made: float  # seconds since 1970
 
 
 def refuse_foreign(path: Path) -> None:
     """A RunError where there is no run, before anything else is loaded."""
     if not (path / MARKER).is_file():
         raise RunError(f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'")
+
+
+def unfinished(path: Path) -> bool:
+    """Whether a run is there whose training has not ended; a search's first version is whole."""
+    return (path / MARKER).is_file() and not (current_path(path) / METRICS).is_file()
 
 
 def root_of(path: Path) -> Path:
@@ -43,7 +69,8 @@ def in_use(root: Path) -> InUse:
     pointer = root / POINTER
     try:
         found = InUse(**json.loads(read_text(pointer)))
-        if not isinstance(found.current, int) or not isinstance(found.previous, int | None):
+        others = found.previous, found.candidate
+        if not isinstance(found.current, int) or not all(isinstance(v, int | None) for v in others):
             raise TypeError
     except FileNotFoundError:
         return InUse(FIRST, None)
@@ -72,8 +99,38 @@ def next_version(root: Path) -> int:
 
 def use_version(root: Path, version: int) -> None:
     """From now on this version is the run; the one in use until now is kept, older ones are not."""
-    _point(root, InUse(version, in_use(root).current))
+    now = in_use(root)
+    _point(root, InUse(version, now.current, None if now.candidate == version else now.candidate))
     clear_unused(root)
+
+
+def keep_candidate(root: Path, version: int) -> None:
+    """Keep this version to be tried; the one in use stays, an earlier candidate does not."""
+    _point(root, in_use(root)._replace(candidate=version))
+    clear_unused(root)
+
+
+def promote(root: Path) -> InUse:
+    """Use the candidate from now on; the version in use until now can be returned to."""
+    with writing(root, error=RunError):
+        now = in_use(root)
+        if now.candidate is None or not version_path(root, now.candidate).is_dir():
+            raise RunError(
+                f"{root}: has no candidate; make one with 'ltocf update {root} --candidate'"
+            )
+        use_version(root, now.candidate)
+        return in_use(root)
+
+
+def versions(root: Path) -> list[Version]:
+    """All that are kept, the newest first."""
+    roles = {number: role for role, number in in_use(root)._asdict().items() if number is not None}
+    found = []
+    for number in sorted(roles, reverse=True):
+        marker = version_path(root, number) / MARKER
+        if marker.is_file():
+            found.append(Version(number, roles.get(number), marker.stat().st_mtime))
+    return found
 
 
 def clear_unused(root: Path) -> None:
@@ -83,6 +140,16 @@ def clear_unused(root: Path) -> None:
     for path in (root / FOLDER).glob("*"):
         if path.name not in kept and (path.name.isdigit() or is_temporary(path)):
             remove(path)
+    if str(FIRST) not in kept:
+        for name in FIRST_FILES:
+            remove(root / name)
+
+
+def drop_other_versions(root: Path) -> None:
+    """Keep nothing but the version in use: what the others hold must not be kept."""
+    with writing(root, error=RunError):
+        _point(root, InUse(in_use(root).current, None))
+        clear_unused(root)
 
 
 def rollback(root: Path) -> InUse:
@@ -93,7 +160,7 @@ def rollback(root: Path) -> InUse:
             raise RunError(f"{root}: has no earlier version to return to")
         if not version_path(root, now.previous).is_dir():
             raise RunError(f"{root}: version {now.previous} is no longer there")
-        _point(root, InUse(now.previous, now.current))
+        _point(root, now._replace(current=now.previous, previous=now.current))
         return in_use(root)
 
 

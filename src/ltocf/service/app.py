@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ltocf import __version__
 from ltocf.errors import LtocfError
-from ltocf.service import replies as s
-from ltocf.service.events import EventStore
-from ltocf.service.guard import Guard, Rules
-from ltocf.service.live import Live
+from ltocf.service.access.guard import Guard, Rules
+from ltocf.service.boards import Boards
+from ltocf.service.engine import Engine
+from ltocf.service.observing.feed import Feed
+from ltocf.service.observing.request_log import RequestLog
+from ltocf.service.observing.telemetry import Telemetry
+from ltocf.service.observing.tracing import Tracer
+from ltocf.service.page import add_page
 from ltocf.service.problems import Problem
-from ltocf.service.routes import events, items, model, recommendations, users
+from ltocf.service.routes import boards, events, items, model, operations, recommendations, users
 from ltocf.service.routes.common import answer, live_of
-from ltocf.service.served import Served
-from ltocf.service.telemetry import Telemetry
-
-PAGE = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/style.css": ("style.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-}
+from ltocf.service.served_model import ServedModel
+from ltocf.service.store.events import EventStore
+from ltocf.service.wire import replies as s
+from ltocf.service.wire.compression import Compression
 
 # Of a union, which is nothing that the client wrote.
 TAGS = ("one", "many", "users", "history")
@@ -36,20 +36,24 @@ KINDS = ("constrained-str", "constrained-float", "datetime")
 
 
 def create_app(
-    served: Served,
+    served: ServedModel,
     store: EventStore,
     *,
     rules: Rules = Rules(),  # noqa: B008 - immutable
     timeout_seconds: float = 10.0,
+    log_paths: bool = False,
+    tracer: Tracer | None = None,
 ) -> FastAPI:
     """The service of one model and one store of events. `app.state.live.swap` changes the model."""
-    live = Live(served, store, timeout_seconds=timeout_seconds)
+    live = Engine(served, store, timeout_seconds=timeout_seconds)
     telemetry = Telemetry(live)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         live.close()
+        if tracer is not None:
+            tracer.close()
 
     problem: dict[str, Any] = {"model": s.ProblemOut}
     app = FastAPI(
@@ -59,16 +63,19 @@ def create_app(
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
-        responses={status: problem for status in (400, 401, 413, 421, 422, 429, 503)},
+        responses={status: problem for status in (400, 401, 403, 413, 421, 422, 429, 503)},
     )
-    app.state.live, app.state.telemetry = live, telemetry
+    app.state.live, app.state.telemetry, app.state.feed = live, telemetry, Feed()
+    app.state.boards = Boards(store)
     app.add_middleware(Guard, rules=rules, observe=telemetry.observe)
-    for part in (events, recommendations, users, items, model):
+    app.add_middleware(Compression)
+    app.add_middleware(
+        RequestLog, model=lambda: live.served.version, paths=log_paths, tracer=tracer
+    )
+    for part in (events, recommendations, users, items, boards, model, operations):
         app.include_router(part.router)
     _add_operations(app)
-    for path, (name, kind) in PAGE.items():
-        content = files("ltocf.service").joinpath("static", name).read_bytes()
-        app.add_api_route(path, _file(content, kind), include_in_schema=False)
+    add_page(app)
     app.add_exception_handler(Problem, _of_problem)
     app.add_exception_handler(LtocfError, _of_error)
     app.add_exception_handler(RequestValidationError, _of_validation)
@@ -82,25 +89,32 @@ def _add_operations(app: FastAPI) -> None:
         """The process answers."""
         return answer({"status": "ok"})
 
-    @app.get("/ready", response_model=s.Status)
-    async def ready(request: Request) -> Response:
-        """The model is loaded and the store of events answers."""
+    @app.get("/ready", response_model=s.Readiness, responses={503: {"model": s.Readiness}})
+    async def ready(
+        request: Request,
+        purpose: Annotated[
+            Literal["everything", "reading"],
+            Query(alias="for", description="'reading': lists suffice, events need not be taken."),
+        ] = "everything",
+    ) -> Response:
+        """Whether lists are up to date and events are taken; never waits for the store."""
         live = live_of(request)
-        await live.ask(live.store.last)
-        return answer({"status": "ready", "model": live.served.version})
+        monitor = live.monitor
+        works = monitor.reading if purpose == "reading" else monitor.reading and monitor.writing
+        about = {
+            "status": "ready" if works else "not ready",
+            "model": live.served.version,
+            "reading": monitor.reading,
+            "writing": monitor.writing,
+            "problem": monitor.problem() or live.run_problem,
+        }
+        return answer(about, 200 if works else 503)
 
     @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics(request: Request) -> Response:
         """For Prometheus."""
-        text = await live_of(request).ask(request.app.state.telemetry.text)
+        text = await asyncio.to_thread(request.app.state.telemetry.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _file(content: bytes, kind: str) -> Callable[[], Any]:
-    async def send() -> Response:
-        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
-
-    return send
 
 
 async def _of_problem(request: Request, problem: Exception) -> Response:
@@ -115,13 +129,16 @@ async def _of_error(request: Request, error: Exception) -> Response:
 async def _of_validation(request: Request, error: Exception) -> Response:
     """The first complaint in one line; what was sent may be too odd to be sent back."""
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
+    # Of a union every branch complains; our own words are the clearest.
+    complaints = error.errors()
+    first = next((one for one in complaints if one["type"] == "value_error"), complaints[0])
     place = list(first["loc"][1:])
     if place and place[0] in TAGS:
         place = place[1:]
     parts = [str(part) for part in place if part not in KINDS and "(" not in str(part)]
     where = ".".join(parts) or "body"
-    return answer({"detail": json.dumps(f"{where}: {first['msg']}")[1:-1]}, 422)
+    said = first["msg"].removeprefix("Value error, ")
+    return answer({"detail": json.dumps(f"{where}: {said}")[1:-1]}, 422)
 
 
 async def _of_http(request: Request, error: Exception) -> Response:

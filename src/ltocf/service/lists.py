@@ -1,107 +1,137 @@
-"""Lists for those who wait, all in one product: who they are now, their best items, and why."""
+"""Lists for those who wait: all in one product where they are few and short, else in slices."""
 
 from __future__ import annotations
 
-import time
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import Tensor
 
 from ltocf.errors import LtocfError
-from ltocf.models.scorer import NOBODY
 from ltocf.ranking.top_k import Ranked, rank
-from ltocf.recommend.explain import explain_score
 from ltocf.recommend.joined import Person, joined_histories, score_people
-from ltocf.service.events import EventStore
+from ltocf.scorers.scorer import Scores, Terms
 from ltocf.service.problems import Problem
-from ltocf.service.served import Served
+from ltocf.service.served_model import ServedModel
+from ltocf.service.work.slices import Slices
 
-POPULARITY_SECONDS = 5.0  # how long a count of everybody's events is good for
 REASONS = 3  # shown with each item of a list
+SHORT_LIST, FEW_LISTS = 100, 4  # beyond which a request is a large one
+MOST_ENTRIES, MOST_REASONS = 100_000, 5_000  # of all lists of one request
+SLICE_LISTS, SLICE_ENTRIES, SLICE_REASONS = 8, 1000, 10  # a few milliseconds each
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """A list for a user by id, or for somebody new who is known by their history."""
+class ListRequest:
+    """A list for somebody as they are now."""
 
-    served: Served
-    who: str | Person
+    served: ServedModel
+    person: Person
     k: int
+    user: str | None = None  # their id, if they have one
     keep_seen: bool = False
-    blocked: Tensor | None = None  # (n_items,) items that they may not get
+    blocked: NDArray[np.bool_] | None = None  # (n_items,) items that they may not get
     reasons: bool = False
+    arm: str | None = None  # of an experiment
+    stale: bool = False  # the store did not answer: they may have done more than is known
+    popularity: NDArray[np.float32] | None = None  # (n_items,) for those of whom nothing is known
 
 
 Answer = dict[str, Any]
 
 
-class Lists:
-    """Answers batches of requests, from one thread."""
-
-    def __init__(self, store: EventStore) -> None:
-        self.store = store
-        self._counted_at = -np.inf
-        self._counted: tuple[Served, NDArray[np.float32]] | None = None
-
-    def __call__(self, batch: Sequence[Wanted]) -> list[Answer | Exception]:
-        """A list for each, all of it by the model that was served when it was asked."""
-        answers: dict[int, Answer | Exception] = {}
-        for served in {id(wanted.served): wanted.served for wanted in batch}.values():
-            places = [place for place, wanted in enumerate(batch) if wanted.served is served]
-            found = self._by(served, [batch[place] for place in places])
-            answers |= dict(zip(places, found, strict=True))
-        return [answers[place] for place in range(len(batch))]
-
-    def people(self, served: Served, who: Sequence[str | Person]) -> list[Person]:
-        """Who they are now: the data set and all that happened since."""
-        users = [one for one in who if isinstance(one, str)]
-        events = self.store.of_users(users, after=served.trained) if users else {}
-        return [
-            served.person(one, events.get(one, ())) if isinstance(one, str) else one for one in who
-        ]
-
-    @torch.no_grad()
-    def _by(self, served: Served, batch: Sequence[Wanted]) -> Sequence[Answer | Exception]:
-        people = self.people(served, [wanted.who for wanted in batch])
-        owned = [served.owned(person) for person in people]
-        cold = np.array([served.is_cold(person) for person in people])
-        try:
-            scores = score_people(served.scorer, served.train, people).float().cpu()
-        except (
-            LtocfError
-        ) as refusal:  # of a model that knows no newcomers; the others can be served
-            if len(batch) == 1:
-                return [Problem(str(refusal))]
-            return [answer for wanted in batch for answer in self._by(served, [wanted])]
-        if cold.any():
-            scores[torch.from_numpy(cold)] = torch.from_numpy(self._popular(served))
-        ranked = _rank(scores, batch, owned)
-        return [
-            _answer(wanted, person, cold[place], _row(ranked, place))
-            for place, (wanted, person) in enumerate(zip(batch, people, strict=True))
-        ]
-
-    def _popular(self, served: Served) -> NDArray[np.float32]:
-        stale = time.monotonic() - self._counted_at > POPULARITY_SECONDS
-        if stale or self._counted is None or self._counted[0] is not served:
-            self._counted = served, served.popularity(self.store.item_counts(served.trained))
-            self._counted_at = time.monotonic()
-        return self._counted[1]
+def refuse_too_much(lists: int, k: int, with_reasons: bool) -> None:
+    """A Problem if a request asks for more than one may."""
+    most = MOST_REASONS if with_reasons else MOST_ENTRIES
+    if lists * k > most:
+        what = "items with reasons" if with_reasons else "items"
+        raise Problem(
+            f"{lists} lists of {k} are more than {most:,} {what} in one request; ask for fewer"
+        )
 
 
-def _rank(scores: Tensor, batch: Sequence[Wanted], owned: Sequence[NDArray[np.int32]]) -> Ranked:
-    scores = scores.contiguous()
+def is_short(lists: int, k: int, with_reasons: bool) -> bool:
+    return lists <= FEW_LISTS and k <= SHORT_LIST and not with_reasons
+
+
+def answer_lists(batch: Sequence[ListRequest]) -> list[Answer | Exception]:
+    """A list for each, all of it by the model that was served when it was asked."""
+    answers: dict[int, Answer | Exception] = {}
+    for served in {id(wanted.served): wanted.served for wanted in batch}.values():
+        places = [place for place, wanted in enumerate(batch) if wanted.served is served]
+        found = _answers_by(served, [batch[place] for place in places])
+        answers |= dict(zip(places, found, strict=True))
+    return [answers[place] for place in range(len(batch))]
+
+
+def list_slices(requests: Sequence[ListRequest]) -> Slices[list[Answer]]:
+    """The same for many lists, long ones or ones with reasons: a few at a time."""
+    answers: list[Answer] = []
+    step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.k for one in requests)))
+    for start in range(0, len(requests), step):
+        some = requests[start : start + step]
+        for wanted, found in zip(some, answer_lists(some), strict=True):
+            if isinstance(found, Exception):
+                raise found
+            answers.append(found)
+            if wanted.reasons and found["source"] == "model":
+                yield
+                yield from _add_reasons(wanted, found)
+        yield
+    return answers
+
+
+def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[Answer], bytes]]:
+    """The answers, and their JSON: writing much of it takes long as well."""
+    answers: list[Answer] = []
+    texts = []
+    step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.k for one in requests)))
+    for start in range(0, len(requests), step):
+        some = yield from list_slices(requests[start : start + step])
+        answers += some
+        texts += [to_json(answer) for answer in some]
+        yield
+    return answers, b",".join(texts)
+
+
+def to_json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _answers_by(served: ServedModel, batch: Sequence[ListRequest]) -> Sequence[Answer | Exception]:
+    people = [wanted.person for wanted in batch]
+    owned = [served.owned(person) for person in people]
+    cold = np.array([served.is_cold(person) for person in people])
+    try:
+        scores = score_people(served.scorer, served.train, people)
+    except LtocfError as refusal:  # of a model that knows no newcomers; the others can be served
+        if len(batch) == 1:
+            return [Problem(str(refusal))]
+        return [answer for wanted in batch for answer in _answers_by(served, [wanted])]
+    for place in np.flatnonzero(cold).tolist():
+        popularity = batch[place].popularity
+        if popularity is None:
+            popularity = served.seen.item_degrees.astype(np.float32)
+        scores[place] = popularity
+    ranked = _rank(scores, batch, owned)
+    return [
+        _answer(wanted, bool(cold[place]), _row(ranked, place))
+        for place, wanted in enumerate(batch)
+    ]
+
+
+def _rank(
+    scores: Scores, batch: Sequence[ListRequest], owned: Sequence[NDArray[np.int32]]
+) -> Ranked:
     for row, wanted, items in zip(scores, batch, owned, strict=True):
         if wanted.blocked is not None:
-            row.masked_fill_(wanted.blocked, -torch.inf)
+            row[wanted.blocked] = -np.inf
         if not wanted.keep_seen:
-            row[torch.from_numpy(items).long()] = -torch.inf
+            row[items] = -np.inf
     longest = max(wanted.k for wanted in batch)
     return rank(scores, longest, np.arange(len(batch), dtype=np.int32), None)
 
@@ -111,40 +141,54 @@ def _row(ranked: Ranked, place: int) -> list[tuple[int, float]]:
     return [(item, score) for item, score in pairs if item >= 0]
 
 
-def _answer(
-    wanted: Wanted, person: Person, cold: bool, best: list[tuple[int, float]]
-) -> Answer | Exception:
-    served, best = wanted.served, best[: wanted.k]
+def _answer(wanted: ListRequest, cold: bool, best: list[tuple[int, float]]) -> Answer:
     listed: list[Answer] = [
-        {"rank": place, **served.item(item), "score": score}
-        for place, (item, score) in enumerate(best, start=1)
+        {"rank": place, **wanted.served.item(item), "score": score}
+        for place, (item, score) in enumerate(best[: wanted.k], start=1)
     ]
-    if wanted.reasons and not cold:
-        history = joined_histories(served.train, [person])
+    answer: Answer = {} if wanted.user is None else {"user": wanted.user}
+    if wanted.arm is not None:
+        answer |= {"model": wanted.served.version, "arm": wanted.arm}
+    answer |= {"source": "popularity" if cold else "model", "items": listed}
+    return answer | ({"stale": True} if wanted.stale else {})
+
+
+def _add_reasons(wanted: ListRequest, answer: Answer) -> Slices[None]:
+    served, listed = wanted.served, answer["items"]
+    history = joined_histories(served.train, [wanted.person])
+    for start in range(0, len(listed), SLICE_REASONS):
+        some = listed[start : start + SLICE_REASONS]
+        items = served.item_rows([entry["item"] for entry in some])
         try:
-            for entry, (item, _) in zip(listed, best, strict=True):
-                entry["reasons"] = reasons(served, item, history, person.row)
+            terms = served.scorer.explain(items, history, wanted.person.row)
         except LtocfError as refusal:
-            return Problem(str(refusal))
-    answer: Answer = {"user": wanted.who} if isinstance(wanted.who, str) else {}
-    return answer | {"source": "popularity" if cold else "model", "items": listed}
+            raise Problem(str(refusal)) from None
+        for place, entry in enumerate(some):
+            entry["reasons"] = _reasons(served, terms, place, history)
+        yield
 
 
 def reasons(
-    served: Served, item: int, history: csr_array, row: int, most: int | None = REASONS
+    served: ServedModel, item: int, history: csr_array, row: int, most: int | None = REASONS
 ) -> Answer:
     """A score as the sum of the own part, the largest contributions of the history and the rest."""
-    user = None if row == NOBODY else row
-    terms = explain_score(served.scorer, item, history, user)
-    largest = np.argsort(-np.abs(terms.of_history), kind="stable")[:most]
-    shown = largest[np.argsort(-terms.of_history[largest], kind="stable")]
+    terms = served.scorer.explain(np.array([item], np.int32), history, row)
+    return _reasons(served, terms, 0, history, most)
+
+
+def _reasons(
+    served: ServedModel, terms: Terms, place: int, history: csr_array, most: int | None = REASONS
+) -> Answer:
+    own, of_history = float(terms.own[place]), terms.of_history[:, place]
+    largest = np.argsort(-np.abs(of_history), kind="stable")[:most]
+    shown = largest[np.argsort(-of_history[largest], kind="stable")]
     because = [
-        {**served.item(history.indices[place]), "contribution": float(terms.of_history[place])}
-        for place in shown
+        {**served.item(history.indices[entry]), "contribution": float(of_history[entry])}
+        for entry in shown
     ]
     return {
-        "score": terms.own + float(terms.of_history.sum()),
-        "own": terms.own,
+        "score": own + float(of_history.sum()),
+        "own": own,
         "because": because,
-        "others": float(np.delete(terms.of_history, shown).sum()),
+        "others": float(np.delete(of_history, shown).sum()),
     }

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -16,22 +15,24 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from sqlalchemy.exc import SQLAlchemyError
 
-from ltocf.errors import ConfigError, LtocfError
+from ltocf.errors import ConfigError
 from ltocf.runs.run import EVENTS, Run
-from ltocf.runs.versions import MARKER, in_use, version_path
+from ltocf.runs.versions import MARKER
+from ltocf.service.access.guard import LOOPBACK, Rules
+from ltocf.service.access.keys import KeyFile
 from ltocf.service.app import create_app
-from ltocf.service.events import EventStore
-from ltocf.service.guard import LOOPBACK, Rules
-from ltocf.service.live import Live
-from ltocf.service.served import Served
-from ltocf.service.sharing import share_
-from ltocf.service.telemetry import SHARED
-from ltocf.service.workers import run_workers
+from ltocf.service.experiments.trial import Trial
+from ltocf.service.observing.request_log import set_up_logging
+from ltocf.service.observing.telemetry import SHARED
+from ltocf.service.observing.tracing import Tracer
+from ltocf.service.store.events import EventStore
+from ltocf.service.upkeep.chores import END_SECONDS, follow, load_served, update_regularly
+from ltocf.service.upkeep.workers import run_workers
+from ltocf.service.wire.connections import ConnectionLimits, limited_protocol
 
 log = logging.getLogger("ltocf.service")
-LOOK_SECONDS = 1.0  # how often a service looks whether its run has another version
+HANDED_OVER = 3  # the first descriptor after the standard ones
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ class Settings:
     workers: int = 1
     update_seconds: float | None = None
     hosts: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
+    keys: Path | None = None  # of clients, made by 'ltocf keys'
+    experiment: str | None = None  # such as A=current:0.9,B=candidate:0.1
+    shadow: str | None = None  # a version that is judged and shown to nobody
+    log_requests: bool = False
+    log_paths: bool = False  # they name people and items
+    trace: bool = False
 
     @property
     def store(self) -> str:
@@ -57,23 +65,17 @@ class Settings:
     def rules(self) -> Rules:
         """Outside this machine everything needs the token, and nobody may ask without end."""
         local = self.host in LOOPBACK
-        if not local and self.token is None:
+        keys = None if self.keys is None else KeyFile(self.keys)
+        if not local and self.token is None and keys is None:
             raise ConfigError(
                 f"host {self.host} lets other machines in, so it needs a token: "
-                "pass one (--token) or set LTOCF_TOKEN"
+                "pass one (--token), set LTOCF_TOKEN, or name a file of keys (--keys)"
             )
         rate = self.rate if self.rate is not None else (None if local else 100.0)
         names = (*LOOPBACK, *self.hosts) if local else (self.hosts or None)
-        return Rules(self.token, read_needs_token=not local, rate=rate or None, hosts=names)
-
-
-def load_served(root: Path, store: EventStore) -> Served:
-    """The version in use of a run, with its place in the store's events."""
-    version = in_use(root).current
-    served = Served.of_run(Run.at(version_path(root, version)), str(version), store.id)
-    if SHARED in os.environ:  # one of several workers
-        share_(served, Path(os.environ[SHARED]))
-    return served
+        return Rules(
+            self.token, read_needs_token=not local, keys=keys, rate=rate or None, hosts=names
+        )
 
 
 def open_store(settings: Settings) -> EventStore:
@@ -91,35 +93,21 @@ def make_app(settings: Settings) -> FastAPI:
         store,
         rules=settings.rules,
         timeout_seconds=settings.timeout_seconds,
+        log_paths=settings.log_paths,
+        tracer=Tracer() if settings.trace else None,
     )
-    arguments = (settings.run, app.state.live)
+    app.state.run = settings.run
+    trial = Trial(settings.run, settings.experiment, settings.shadow)
+    trial.follow(app.state.live, load_served)
+    arguments = (settings.run, app.state.live, trial)
     threading.Thread(target=follow, args=arguments, name="versions", daemon=True).start()
     return app
 
 
-def follow(root: Path, live: Live) -> None:
-    """Serve whatever version the run has in use, from a second after it changed."""
-    while not live.closed.wait(LOOK_SECONDS):
-        try:
-            if str(in_use(root).current) != live.served.version:
-                live.swap(load_served(root, live.store))
-                log.info(f"now serving version {live.served.version}")
-        except (LtocfError, OSError, SQLAlchemyError) as error:
-            log.info(f"still serving version {live.served.version}: {error}")
-
-
-def update_now_and_then(settings: Settings, ended: threading.Event) -> None:
-    """Train the events in beside the service, in a process of its own, until `ended`."""
-    assert settings.update_seconds is not None
-    command = [sys.executable, "-m", "ltocf", "update", str(settings.run)]
-    environment = os.environ | {"LTOCF_EVENTS": settings.store}
-    while not ended.wait(settings.update_seconds):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        lines = (done.stderr if done.returncode else done.stdout).strip().splitlines()
-        log.info(f"update: {lines[-1] if lines else f'exit code {done.returncode}'}")
-
-
 def listen(host: str, port: int) -> socket.socket:
+    """A socket of our own, or the one that systemd hands over, which outlives a restart."""
+    if os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS") == "1":
+        return socket.socket(fileno=HANDED_OVER)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -133,41 +121,69 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run_server(settings: Settings, started: Callable[[str], None]) -> None:
-    """Serve until a signal ends it; `started` is told the address once it answers."""
+def run_server(
+    settings: Settings,
+    started: Callable[[str], None],
+    reload: Callable[[], Settings] | None = None,
+) -> None:
+    """Serve until a signal ends it; `started` is told the address once it answers. With `reload`, a
+    SIGHUP lets other processes take over the socket, with the settings that it returns."""
     _ = settings.rules  # refused before anything is loaded
     listening = listen(settings.host, settings.port)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{name}:{listening.getsockname()[1]}"
     ended, say = threading.Event(), partial(started, address)
+    updates: threading.Thread | None = None
     if settings.update_seconds is not None:
-        arguments = (settings, ended)
-        threading.Thread(target=update_now_and_then, args=arguments, daemon=True).start()
+        arguments = (settings.run, settings.store, settings.update_seconds, ended)
+        updates = threading.Thread(target=update_regularly, args=arguments, daemon=True)
+        updates.start()
+    # uvicorn raises the signal that ended it once more, which must not end what follows.
+    before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
     try:
-        if settings.workers > 1:
+        if settings.workers > 1 or reload is not None:
             check(settings)
             with tempfile.TemporaryDirectory() as shared:
                 os.environ[SHARED] = shared
-                run_workers(serve_on, settings, listening, settings.workers, say)
+                again = None if reload is None else partial(_checked, reload)
+                run_workers(serve_on, settings, listening, settings.workers, say, again)
         else:
             serve_on(settings, listening, say)
     finally:
         ended.set()
         listening.close()
+        if updates is not None:
+            updates.join(END_SECONDS)
+        signal.signal(signal.SIGTERM, before)
 
 
 def check(settings: Settings) -> None:
     """What is wrong is said once, not by each worker."""
+    _ = settings.rules
+    trial = Trial(settings.run, settings.experiment, settings.shadow)
     open_store(settings).close()
     Run.open(settings.run)
+    trial.versions()
+
+
+def _checked(reload: Callable[[], Settings]) -> tuple[Settings, int]:
+    settings = reload()
+    check(settings)
+    return settings, settings.workers
 
 
 def serve_on(settings: Settings, listening: socket.socket, started: Callable[[], None]) -> None:
+    set_up_logging(settings.log_requests)
     config = uvicorn.Config(
         make_app(settings),
-        log_level="warning",
+        http=limited_protocol(ConnectionLimits()),  # type: ignore[arg-type]
+        ws="none",
+        log_level="error",  # what a client did wrong is its own affair, and could fill the disk
         access_log=False,
         server_header=False,
+        # Else anybody on this machine could call themselves whatever --rate has not seen yet.
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ltocf.models.base import Model
-from ltocf.ranking.metrics import Metrics
-from ltocf.runs.records import EpochRecord
+from ltocf.ranking.metrics import Metrics, PerUser
 from ltocf.runs.run import Run
+from ltocf.scorers.scorer import Scorer
 from ltocf.studies.plan import Plan, Setting
+from ltocf.training.records import EpochRecord
 
 METRICS = {"recall@20": "Recall@20", "ndcg@20": "NDCG@20"}
 
@@ -56,14 +57,26 @@ class Outcome:
     def model(self) -> Model:
         return self._run.load()
 
+    def scorer(self) -> Scorer:
+        return self.model().scorer()
+
+
+class RateTrial(NamedTuple):
+    """A learning rate that an arm was tried with, and the best validation Recall@20 it came to."""
+
+    rate: float
+    recall: float
+
 
 @dataclass(frozen=True)
-class Found:
+class StudyResult:
     """What came out of a study: its trainings by label, and what it measured besides."""
 
     plan: Plan
     outcomes: Sequence[Outcome]
     measured: Mapping[str, Any] = field(default_factory=dict)
+    sweeps: Mapping[str, Sequence[RateTrial]] = field(default_factory=dict)  # by label
+    users: Callable[[Outcome], PerUser] | None = None  # test metrics of each user
 
     @property
     def labels(self) -> list[str]:
@@ -79,6 +92,12 @@ class Found:
     def valid(self, label: str, metric: str = "recall@20") -> list[float]:
         best = [outcome.best for outcome in self.of(label)]
         return [record.metrics[metric] for record in best if record is not None]
+
+    def per_user(self, label: str) -> PerUser:
+        """Test metrics of each user, averaged over the seeds."""
+        assert self.users is not None
+        found = [self.users(outcome) for outcome in self.of(label)]
+        return {name: np.mean([one[name] for one in found], axis=0) for name in METRICS}
 
 
 def mean_spread(values: Sequence[float]) -> tuple[float, float]:

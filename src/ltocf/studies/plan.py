@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
+
+import numpy as np
 
 from ltocf.config import BPR, RunConfig, TrainConfig, find_config, read_toml, shipped_configs
 from ltocf.data.dataset import Dataset
 from ltocf.models import MODELS
 from ltocf.models.ltocf import LTOCFConfig
 from ltocf.runs.settings import make_config, means_something
+from ltocf.training.validation import with_validation
 
 Budget = Literal["quick", "full"]
 # The quick budget shows that every path works, in seconds; its figures mean little.
@@ -23,13 +26,17 @@ QUICK = (
 QUICK_ROW = (
     "dim=16", "hidden=64", "latent=16", "width=16", "neighbours=5", "epochs=2", "negatives=8",
 )  # fmt: skip
-# How the times come about: even and fixed; by the training loss, as Algorithm 1 has it; and on
-# held-out pairs, the end time among them, for which the response must not grow with it.
-PAPERS_TIMES = {"fixed": ["learn_times=false"], "learned": []}
-HELD_OUT = ["learn_times=held-out", f"scale={LTOCFConfig().scale}"]
-TIMES = PAPERS_TIMES | {"learned on held-out pairs": HELD_OUT}
+# How the times come about: even and fixed, or learned on the training loss, in the same steps as
+# the embeddings: both sides then take equally many steps.
+TIMES = {"fixed": ("learn_times=false",), "learned": ()}
+# h(1) of every model with a response. Adam moves the final embeddings by about the learning rate
+# times h(1), so sides of another size would train at another rate and with another penalty.
+EQUAL_SCALE = LTOCFConfig().scale
+# Of the recipe's learning rate: each side of a comparison gets the one that validation prefers.
+RATES = (0.25, 0.5, 1.0)
+QUICK_RATES = (0.5, 1.0)
 GOWALLA_PAIRS = 810_128
-FULL_EPOCHS = 12  # of our recipe on Gowalla: half as long as a row of the table
+FULL_EPOCHS = 10  # of our recipe on Gowalla: a third of a row of the table
 
 
 @dataclass(frozen=True)
@@ -39,13 +46,27 @@ class Setting:
     label: str
     config: RunConfig
     start_from: Setting | None = None  # whose vectors this training starts from
+    nested: bool = False  # trained on the training pairs of the others, tested on their validation
 
     def digest(self, fingerprint: str) -> str:
         """Tells trainings apart: the same digest is the same model, to the last bit."""
         values = self.config.model_dump(exclude={"dataset", "start_from", "versions"})
         first = self.start_from.digest(fingerprint) if self.start_from else ""
-        text = json.dumps([values, fingerprint, first], sort_keys=True)
+        text = json.dumps([values, fingerprint, first, self.nested], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison: everything but its learning rate, which a sweep on validation
+    chooses, and its seeds."""
+
+    label: str
+    changes: tuple[str, ...] = ()
+    model: str = "ltocf"
+    # Take the times, the end time among them, from a training whose held-out pairs are training
+    # pairs here: nothing is judged by pairs that its times were learned from.
+    nested_times: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,9 +83,9 @@ class Plan:
     def quick(self) -> bool:
         return self.budget == "quick"
 
-    def seeds_or(self, usual: int) -> range:
-        """As many as were asked for, or as a study usually takes under the full budget."""
-        return range(self.seeds or (min(usual, 2) if self.quick else usual))
+    @property
+    def all_seeds(self) -> range:
+        return range(self.seeds or (2 if self.quick else 3))
 
     def epochs(self, on_gowalla: int) -> str:
         """The setting that takes about as long as so many epochs on Gowalla: larger data teach more
@@ -86,7 +107,8 @@ class Plan:
         ordered = self.dataset.split.train.timestamps is not None
         cut = f"validation_cut={'latest' if ordered else 'random'}"
         common = ["protocol=validation", cut, "patience=1000", "refit=false"]
-        paper = ["end_time=4.0", "time_points=3", "learn_times=true", "tolerance=0.001"]
+        paper = ["end_time=4.0", "time_points=3", "learn_times=true", "time_updates=joint"]
+        size = [f"scale={EQUAL_SCALE}"]
         budget = QUICK if self.quick else (self.epochs(FULL_EPOCHS),)
         config = self._recipe("ltocf", [*common, *budget], seed)
         start = {"start": "spectral", "dim": config.model.get("dim", 64)}
@@ -94,7 +116,31 @@ class Plan:
         if model != "ltocf":
             values["model"], paper = {"name": model, **start}, []
         own = [change for change in self.overrides if model == "ltocf" or _takes(model, change)]
-        return make_config(values, [*paper, *changes, *own])
+        return make_config(values, [*paper, *size, *changes, *own])
+
+    def rates(self, arm: Arm) -> list[float]:
+        """The learning rates that an arm is tried with."""
+        usual = self.config(arm.model, *arm.changes).train.learning_rate
+        assert usual is not None  # the recipe has one
+        return [usual * share for share in (QUICK_RATES if self.quick else RATES)]
+
+    def trial(self, arm: Arm, rate: float, seed: int = 0, times: Sequence[str] = ()) -> Setting:
+        """A training of an arm; `times` are those found for it, as settings."""
+        changes = (*arm.changes, *times, f"learning_rate={rate:g}")
+        return Setting(arm.label, self.config(arm.model, *changes, seed=seed))
+
+    def time_search(self, arm: Arm) -> Setting:
+        """The training that finds the times of an arm with nested ones."""
+        config = self.config(arm.model, *arm.changes, "learn_times=held-out", "refit=false")
+        return Setting(f"{arm.label}: finding the times", config, nested=True)
+
+    @cached_property
+    def nested_dataset(self) -> Dataset:
+        """The training pairs of every other training, with their validation pairs as test."""
+        config = self.config()
+        cut = with_validation(self.dataset.split, config.train, config.seed)
+        nothing = cut.valid.select(np.zeros(len(cut.valid), dtype=bool))
+        return replace(self.dataset, split=replace(cut, valid=nothing, test=cut.valid))
 
     def row(self, name: str) -> RunConfig:
         """The row of the paper's table called `name`, trained as its config says."""
@@ -119,12 +165,3 @@ def _takes(model: str, change: str) -> bool:
     kinds = (MODELS[model].Config, TrainConfig, BPR)
     known = any(key.rpartition(".")[2] in kind.model_fields for kind in kinds)
     return known and means_something(key, model)
-
-
-def over_seeds(
-    plan: Plan, label: str, *changes: str, model: str = "ltocf", seeds: int = 3
-) -> list[Setting]:
-    """The same training, once a seed."""
-    return [
-        Setting(label, plan.config(model, *changes, seed=seed)) for seed in plan.seeds_or(seeds)
-    ]

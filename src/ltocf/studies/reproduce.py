@@ -9,7 +9,7 @@ from pathlib import Path
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.errors import ConfigError, DataError
 from ltocf.progress import Progress, silent
-from ltocf.studies import (
+from ltocf.studies.claims import (
     connections,
     curves,
     equivalence,
@@ -21,7 +21,7 @@ from ltocf.studies import (
     times,
 )
 from ltocf.studies.estimates import seconds_of
-from ltocf.studies.plan import Budget, Plan
+from ltocf.studies.plan import EQUAL_SCALE, Budget, Plan, Setting
 from ltocf.studies.report import Page, assemble
 from ltocf.studies.runner import Runner
 from ltocf.studies.study import Study
@@ -45,7 +45,7 @@ STUDIES: dict[str, Study] = {
 
 
 @dataclass(frozen=True)
-class Listed:
+class StudyEntry:
     """A study as the listing shows it."""
 
     name: str
@@ -75,14 +75,25 @@ def plan_for(
     return Plan(dataset, data, budget or usual, seeds, tuple(overrides))
 
 
-def listing(plan: Plan) -> list[Listed]:
+def listing(plan: Plan) -> list[StudyEntry]:
     """What there is to study and what it takes."""
     listed = []
     for study in STUDIES.values():
-        settings = study.settings(plan)
+        settings = all_settings(study, plan)
         seconds = seconds_of(settings, plan) + study.extra_seconds(plan)
-        listed.append(Listed(study.name, study.paper, study.shows, len(settings), seconds))
+        listed.append(StudyEntry(study.name, study.paper, study.shows, len(settings), seconds))
     return listed
+
+
+def all_settings(study: Study, plan: Plan) -> list[Setting]:
+    """Every training of a study; which rate an arm's further seeds take is not known before."""
+    settings = study.settings(plan)
+    for arm in study.arms(plan):
+        rates = plan.rates(arm)
+        settings += [plan.trial(arm, rate) for rate in rates]
+        settings += [plan.trial(arm, rates[-1], seed) for seed in plan.all_seeds[1:]]
+        settings += [plan.time_search(arm)] if arm.nested_times else []
+    return settings
 
 
 def reproduce(
@@ -92,16 +103,14 @@ def reproduce(
     progress: Progress = silent,
 ) -> Path:
     """Train what is missing, draw, and write OUTPUT/report.md; everything is checked before."""
-    settings = []
+    runner = Runner(output, plan, progress)
     for study in studies:
         if lack := study.lacks(plan.dataset):
             raise DataError(f"study {study.name!r} needs {lack} (data set {plan.dataset.name!r})")
-        settings += study.settings(plan)
-    runner = Runner(output, plan, progress)
-    runner.expect(settings)
+        runner.expect(study)
     report = output / "report.md"
     for study in studies:
-        page = Page(output / study.name, study.shows, study.paper)
+        page = Page(output / study.name, study.shows, study.paper, plan.dataset.name)
         study.present(runner.conduct(study), page)
         page.write()
         report = assemble(output, _title(plan), _about(plan), list(STUDIES))
@@ -124,8 +133,10 @@ def _about(plan: Plan) -> str:
     return (
         f"{plan.dataset.name}: {size}. Budget: {plan.budget}{extra}.{caution}\n\n"
         "Unless a study says otherwise: K = 4, T = 3, RK4, linear connections, equal weights, 64 "
-        "dimensions under the full budget; the epoch is chosen on held-out training pairs (a tenth "
-        "at random, or the latest, as many as test has), and the test pairs are looked at once, at "
-        "the end. ± and bands are the standard deviation over seeds. A name links its config; "
-        "beside every figure lies its data as CSV. Seconds are those of training on this machine."
+        f"dimensions under the full budget. Every response is scaled to h(1) = {EQUAL_SCALE}, each "
+        "arm has the learning rate that validation prefers for it, and all take as many steps. "
+        "The epoch is chosen on held-out training pairs (a tenth at random, or the latest, as many "
+        "as test has); test figures are those of the chosen rate. ± and bands are the standard "
+        "deviation over seeds. A name links its config; beside every figure lies its data as CSV, "
+        "beside every table its LaTeX. Seconds are those of training on this machine."
     )

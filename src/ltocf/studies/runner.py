@@ -9,14 +9,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ltocf.errors import RunError
 from ltocf.files import replacing
+from ltocf.models.ltocf import LTOCF
 from ltocf.progress import Progress
+from ltocf.ranking.metrics import PerUser, evaluate_users
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
 from ltocf.studies.estimates import duration, training_seconds
-from ltocf.studies.outcomes import Found, Outcome
-from ltocf.studies.plan import Plan, Setting
+from ltocf.studies.outcomes import METRICS, Outcome, RateTrial, StudyResult
+from ltocf.studies.plan import Arm, Plan, Setting
 from ltocf.studies.report import write_config
 from ltocf.studies.study import Study
 
@@ -31,19 +35,80 @@ class Runner:
         self.left: dict[str, float] = {}  # of each run that is not finished, estimated seconds
         self.total, self.started = 0.0, time.monotonic()
 
-    def expect(self, settings: list[Setting]) -> None:
-        """Count these trainings among the work to do, but for those that are finished."""
-        for setting in settings:
-            if setting.start_from:
-                self.expect([setting.start_from])
-            name = self.name_of(setting)
-            if name not in self.left and not self._finished(name):
-                self.left[name] = training_seconds(setting.config, self.n_pairs)
-                self.total += self.left[name]
+    def expect(self, study: Study) -> None:
+        """Count a study's trainings among the work to do, but for those that are finished.
 
-    def conduct(self, study: Study) -> Found:
+        What an arm's further seeds will be trained with is not known before its sweep, nor what a
+        sweep with nested times will: they are counted under another name until they begin."""
+        for setting in study.settings(self.plan):
+            self._count(setting)
+        for arm in study.arms(self.plan):
+            if arm.nested_times:
+                self._count(self.plan.time_search(arm))
+            for rate in self.plan.rates(arm):
+                later = f"{arm.label}, rate {rate:g}" if arm.nested_times else None
+                self._count(self.plan.trial(arm, rate), later)
+            for seed in self.plan.all_seeds[1:]:
+                self._count(self.plan.trial(arm, 1.0, seed), f"{arm.label}, seed {seed}")
+
+    def _count(self, setting: Setting, name: str | None = None) -> None:
+        if setting.start_from:
+            self._count(setting.start_from)
+        name = name or self.name_of(setting)
+        if name not in self.left and not self._finished(name):
+            self.left[name] = training_seconds(setting.config, self.n_pairs)
+            self.total += self.left[name]
+
+    def conduct(self, study: Study) -> StudyResult:
         outcomes = [self.train(setting) for setting in study.settings(self.plan)]
-        return Found(self.plan, outcomes, self._measure(study, outcomes))
+        sweeps: dict[str, list[RateTrial]] = {}
+        for arm in study.arms(self.plan):
+            trained, sweeps[arm.label] = self._over_seeds(arm)
+            outcomes += trained
+        measured = self._measure(study, outcomes)
+        return StudyResult(self.plan, outcomes, measured, sweeps, self.per_user)
+
+    def _over_seeds(self, arm: Arm) -> tuple[list[Outcome], list[RateTrial]]:
+        """An arm at the learning rate that validation prefers with the first seed, once a seed."""
+        times = self._nested_times(arm) if arm.nested_times else ()
+        rates = self.plan.rates(arm)
+        tried = []
+        for rate in rates:
+            setting = self.plan.trial(arm, rate, times=times)
+            tried.append(self._train_counted(f"{arm.label}, rate {rate:g}", setting))
+        recalls = [one.best.metrics["recall@20"] if one.best else 0.0 for one in tried]
+        best = recalls.index(max(recalls))
+        outcomes = [tried[best]]
+        for seed in self.plan.all_seeds[1:]:
+            setting = self.plan.trial(arm, rates[best], seed, times)
+            outcomes.append(self._train_counted(f"{arm.label}, seed {seed}", setting))
+        return outcomes, [RateTrial(*pair) for pair in zip(rates, recalls, strict=True)]
+
+    def _train_counted(self, counted_as: str, setting: Setting) -> Outcome:
+        """Train what was counted under another name before its settings were known."""
+        expected, name = self.left.pop(counted_as, 0.0), self.name_of(setting)
+        if expected and not self._finished(name):
+            self.left[name] = expected
+        return self.train(setting)
+
+    def _nested_times(self, arm: Arm) -> list[str]:
+        """The times that a training on fewer pairs found, as settings of one on all of them."""
+        model = self.train(self.plan.time_search(arm)).model()
+        assert isinstance(model, LTOCF)  # only its times learn
+        _, *inner, end = model.times().tolist()
+        return [f"times={inner}", f"end_time={end}", "learn_times=false"]
+
+    def per_user(self, outcome: Outcome) -> PerUser:
+        """Test metrics of each user, computed once and kept beside the runs."""
+        path = self.output / "users" / f"{outcome.name}.npy"
+        if not path.is_file():
+            self._tell(f"{outcome.setting.label}: ranking for each user")
+            split = self.plan.dataset.split
+            values, _ = evaluate_users(outcome.scorer(), split.test, split.seen)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as temporary, temporary.open("wb") as file:
+                np.save(file, np.stack([values[name] for name in METRICS]))
+        return dict(zip(METRICS, np.load(path), strict=True))
 
     def train(self, setting: Setting) -> Outcome:
         """The setting's outcome: found, continued or trained from scratch."""
@@ -71,7 +136,8 @@ class Runner:
         config = setting.config.model_copy(
             update={"start_from": str(first.path) if first else None}
         )
-        return start_run(config, path, dataset=self.plan.dataset)
+        dataset = self.plan.nested_dataset if setting.nested else self.plan.dataset
+        return start_run(config, path, dataset=dataset)
 
     def _measure(self, study: Study, outcomes: list[Outcome]) -> dict[str, Any]:
         """What the study measured of these outcomes, now or at an earlier start."""

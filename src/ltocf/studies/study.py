@@ -1,4 +1,4 @@
-"""What a study is: a list of settings to train, and what to say and draw of the outcome."""
+"""What a study is: what to train, and what to say and draw of the outcome."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ltocf.data.dataset import Dataset
-from ltocf.studies.outcomes import Found, Outcome
-from ltocf.studies.plan import Plan, Setting
+from ltocf.studies.outcomes import Outcome, StudyResult
+from ltocf.studies.plan import Arm, Plan, Setting
 from ltocf.studies.report import Page
 
 
@@ -18,13 +18,16 @@ def _no_measure(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Study:
-    """`measure` may look at the data and the trained models; what it returns is kept as JSON."""
+    """`arms` are compared with each other, each at the learning rate that suits it and over several
+    seeds; `settings` are trained once, as they are. `measure` may look at the data and the trained
+    models; what it returns is kept as JSON."""
 
     name: str
     paper: str  # where the paper has it
     shows: str
-    settings: Callable[[Plan], list[Setting]]
-    present: Callable[[Found, Page], None]
+    present: Callable[[StudyResult, Page], None]
+    arms: Callable[[Plan], list[Arm]] = lambda plan: []
+    settings: Callable[[Plan], list[Setting]] = lambda plan: []
     measure: Callable[[Plan, Sequence[Outcome]], dict[str, Any]] = _no_measure
     extra_seconds: Callable[[Plan], float] = lambda plan: 0.0  # that measuring takes, about
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest.memory import read_log
 from ltocf.data.ingest.prepare import Recipe, prepare
+from ltocf.data.ingest.read_log import read_log
 from ltocf.errors import LtocfError
 
 from .corpus import CASES
@@ -46,7 +46,7 @@ ALPHABET = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")
 IDS = st.text(ALPHABET, min_size=1, max_size=8).filter(
     lambda id_: id_ not in ("NaN", "nan", "NULL", "null", "None")
 )
-ROWS = st.lists(st.tuples(IDS, IDS, st.integers(0, 2**62)), min_size=1, max_size=20)
+ROWS = st.lists(st.tuples(IDS, IDS, st.integers(0, 10**7 - 1)), min_size=1, max_size=20)
 
 
 def as_known(ids: list[str]) -> list[object]:

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest.memory import read_log
 from ltocf.data.ingest.prepare import Recipe, prepare
+from ltocf.data.ingest.read_log import read_log
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError, DataError
 from tests.data.ingest.movielens_files import FORMS, MOVIES, RATINGS, write_movielens
@@ -21,7 +21,9 @@ from tests.data.ingest.movielens_files import FORMS, MOVIES, RATINGS, write_movi
 
 def triples(pairs: Interactions) -> set[tuple[object, object, int]]:
     assert pairs.timestamps is not None
-    columns = pairs.user_ids[pairs.users], pairs.item_ids[pairs.items], pairs.timestamps.tolist()
+    # Moments are kept in microseconds, plain numbers as they are.
+    seconds = [time // 1_000_000 if time > 10**14 else time for time in pairs.timestamps.tolist()]
+    columns = pairs.user_ids[pairs.users], pairs.item_ids[pairs.items], seconds
     return set(zip(*columns, strict=True))
 
 

@@ -8,20 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ltocf.data import pair_store
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest.memory import read_log
 from ltocf.data.ingest.prepare import Recipe, prepare
+from ltocf.data.ingest.read_log import read_log
 from ltocf.data.interactions import Interactions
+from ltocf.data.pairs import store as pair_store
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.sources.town import make_town
 from ltocf.data.splits import (
     Split,
     hold_out_validation,
     no_split,
-    split_leave_last_out,
-    split_ratio,
-    split_temporal,
+    split_pairs,
 )
 from ltocf.errors import ConfigError, DataError, LtocfError
 
@@ -34,9 +32,10 @@ def log() -> pl.DataFrame:
 def in_memory(log: pl.DataFrame, recipe: Recipe) -> Split:
     interactions = read_log(log).interactions
     splits = {
-        "ratio": lambda: split_ratio(interactions, recipe.ratio, seed=recipe.seed),
-        "temporal": lambda: split_temporal(interactions, recipe.ratio),
-        "leave-last-out": lambda: split_leave_last_out(interactions),
+        "ratio": lambda: split_pairs(interactions, ratio=recipe.ratio, seed=recipe.seed),
+        "temporal": lambda: split_pairs(interactions, "temporal", recipe.ratio),
+        "leave-last-out": lambda: split_pairs(interactions, "leave-last-out"),
+        "cold-items": lambda: split_pairs(interactions, "cold-items", seed=recipe.seed),
         "none": lambda: no_split(interactions),
     }
     split = splits[recipe.split]()
@@ -65,6 +64,7 @@ def same(left: Interactions, right: Interactions) -> bool:
         Recipe(split="temporal", ratio=0.6),
         Recipe(split="temporal", ratio=0.9, validation=0.3),
         Recipe(split="leave-last-out"),
+        Recipe(split="cold-items", seed=2),
         Recipe(split="none"),
     ],
     ids=lambda recipe: f"{recipe.split}-{recipe.validation}",
@@ -149,7 +149,7 @@ def test_a_table_of_names_may_repeat_ids_and_use_integers(tmp_path):
     prepare(frame, tmp_path / "out", Recipe(split="none"), names=tmp_path / "films.parquet")
     names = Dataset.load(tmp_path / "out").item_names
     assert names is not None
-    assert names["title"].to_list() == ["nine", "ten"]
+    assert names["title"].to_list() == ["nine", "ten", "four"]
 
 
 def test_a_table_without_item_ids_is_an_error(tmp_path, log):
@@ -265,8 +265,8 @@ def test_an_unwritable_output_is_said(log, tmp_path):
 @pytest.mark.parametrize(
     "broken",
     [
-        "ltocf.data.pair_columns.ColumnFiles.append",
-        "ltocf.data.pair_columns.ColumnFiles.replace",
+        "ltocf.data.pairs.columns.ColumnFiles.append",
+        "ltocf.data.pairs.columns.ColumnFiles.replace",
         "polars.DataFrame.write_parquet",
         "polars.LazyFrame.sink_parquet",
         "pathlib.Path.write_text",
@@ -302,4 +302,4 @@ def test_the_cut_in_time_is_exact_for_any_times(tmp_path, monkeypatch):
         )
         prepare(frame, Path(tmp_path / str(scale)), Recipe(split="temporal", ratio=0.63))
         ours = Dataset.load(tmp_path / str(scale)).split
-        assert same(ours.test, split_temporal(read_log(frame).interactions, 0.63).test)
+        assert same(ours.test, split_pairs(read_log(frame).interactions, "temporal", 0.63).test)

@@ -43,7 +43,14 @@ def test_a_prepared_directory_is_loaded_by_its_path(tmp_path):
     assert load_dataset(str(tmp_path / "copy")).counts == load_dataset("town").counts
 
 
-@pytest.mark.parametrize("name", ["gowala", "", "no/such/folder", "."])
+def test_a_path_that_is_not_there_is_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path in ("no/such/folder", "nope.csv"):
+        with pytest.raises(DataError, match=f"{path}: no such file or folder"):
+            load_dataset(path)
+
+
+@pytest.mark.parametrize("name", ["gowala", "", "."])
 def test_an_unknown_name_lists_the_choices(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"choose one of: town, gowalla, yelp2018, amazon-book"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import shutil
 import sys
 import tempfile
@@ -11,13 +12,16 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from ltocf.errors import DataError
 
 GZIP, ZSTANDARD, ZIP, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
 STANDARD_INPUT = "-"
+COMPRESSED = {".gz", ".zst", ".zstd"}
+EXCEL = {".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"}
+FOREIGN = EXCEL | {".json", ".jsonl", ".ndjson", ".pkl", ".npy", ".npz", ".arrow"}
 
 
 class Workspace:
@@ -34,6 +38,47 @@ class Workspace:
         directory = self.path / str(self._files)
         directory.mkdir()
         return directory / Path(name).name
+
+
+def kind_of(file: Path | PurePosixPath) -> str:
+    """The suffix that tells the format, in lower case: '.csv' of 'Log.CSV.gz'."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def refuse_foreign(path: Path, label: str) -> None:
+    """A DataError for a kind of file that is not read, with the way to one that is."""
+    kind = kind_of(path)
+    if kind in EXCEL:
+        raise DataError(
+            f"{label}: Excel files are not read; save it as CSV, in Excel or with: python -c "
+            f"\"import pandas; pandas.read_excel('{path.name}').to_csv('{path.stem}.csv', "
+            'index=False)"'
+        )
+    if kind in FOREIGN:
+        raise DataError(
+            f"{label}: unknown kind of file {kind!r}; give .csv, .tsv or .parquet, "
+            "text also compressed as .gz, .zst or .zip"
+        )
+
+
+def log_digest(source: object) -> str | None:
+    """What tells a log from any other: a digest of its file, or of all files of its folder. None
+    for a data frame and for standard input, which leave nothing to compare with."""
+    if not isinstance(source, str | Path) or str(source) == STANDARD_INPUT:
+        return None
+    path = Path(source)
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    whole = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            with file.open("rb") as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            name = file.relative_to(path) if path.is_dir() else ""
+            whole.update(f"{name} {file.stat().st_size} {digest}\n".encode())
+    return whole.hexdigest()
 
 
 def first_bytes(path: Path, count: int = 4) -> bytes:

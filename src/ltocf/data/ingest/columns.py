@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from ltocf.data.ingest.readers import EXTRA, Table, reading
-from ltocf.data.ingest.roles import NAMES, OPTIONAL
+from ltocf.data.ingest.roles import NAMES, OPTIONAL, QUANTITIES
 from ltocf.data.ingest.text_form import plain
 from ltocf.errors import DataError
 
@@ -25,13 +25,20 @@ class LogColumns:
     time: str | None = None
     rating: str | None = None
     weight: str | None = None
+    kind: str | None = None
+    quantity: str | None = None  # where it is no weight: below 0, a row is a return
     guessed: tuple[str, ...] = ()
+
+    def names(self) -> dict[str, str]:
+        """The column of each role that has one."""
+        found = {role: getattr(self, role) for role in (*NAMES, "quantity")}
+        return {role: name for role, name in found.items() if name is not None}
 
     def describe(self) -> str:
         return ", ".join(
             f"{role} = {name!r}{' (guessed)' if role in self.guessed else ''}"
-            for role in NAMES
-            if (name := getattr(self, role)) is not None
+            for role, name in self.names().items()
+            if role != "quantity"  # it is told where there are returns
         )
 
 
@@ -64,7 +71,16 @@ def choose_columns(
     guessed = tuple(role for role in chosen if given.get(role) in (None, "?") and role not in known)
     if len(set(chosen.values())) < len(chosen):
         raise DataError(f"{table.label}: one column has two roles: {chosen}; name them apart")
-    return LogColumns(**chosen, guessed=guessed)
+    quantity = None if "weight" in chosen else _quantity(table, chosen.values())
+    return LogColumns(**chosen, quantity=quantity, guessed=guessed)
+
+
+def _quantity(table: Table, used: Collection[str]) -> str | None:
+    """A column of numbers of pieces, which are below 0 where something was returned."""
+    for name, dtype in table.schema.items():
+        if plain(name) in QUANTITIES and name not in used:
+            return name if dtype.is_numeric() or dtype == pl.String else None
+    return None
 
 
 def _guess(table: Table, role: str) -> str | None:
@@ -114,15 +130,17 @@ def choose_item_column(table: Table, name: str) -> str:
 
 def require(table: Table, columns: LogColumns) -> None:
     """A DataError unless the table has all the columns, as every table of a folder must."""
-    for role in NAMES:
-        if (name := getattr(columns, role)) is not None:
-            _existing(table, role, name)
+    for role, name in columns.names().items():
+        _existing(table, role, name)
 
 
 def _existing(table: Table, role: str, name: str) -> str:
     names = table.schema.names()
     if name in names:
         return name
+    # A header such as 'user, item' has a column called ' item'.
+    if found := next((other for other in names if other.strip() == name.strip()), None):
+        return found
     if name.isdigit() and 1 <= int(name) <= len(names):
         return names[int(name) - 1]
     raise DataError(

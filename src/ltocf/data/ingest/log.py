@@ -5,58 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import polars as pl
 
-from ltocf.data.ingest import values
-from ltocf.data.ingest.codes import Codes
-from ltocf.data.ingest.columns import LogColumns, choose_columns, guess_column, require
+from ltocf.data.ingest.cells import values
+from ltocf.data.ingest.cells.codes import Codes
+from ltocf.data.ingest.cells.complaints import unused_columns, what_is_wrong
+from ltocf.data.ingest.cells.kinds import kind_expression, parse_kinds, weight_of_row
+from ltocf.data.ingest.cells.moments import Moments, find_moments
+from ltocf.data.ingest.columns import LogColumns, choose_columns, require
 from ltocf.data.ingest.readers import EXTRA, LogSource, Table, open_log, reading
-from ltocf.data.ingest.roles import NAMES, OPTIONAL
-from ltocf.data.ingest.text_form import TextOptions
-from ltocf.data.pair_columns import Arrays
-from ltocf.data.pair_store import TRAIN, UNLIKED, Repeats
-from ltocf.errors import ConfigError, DataError
+from ltocf.data.ingest.recipe import Reading
+from ltocf.data.ingest.roles import NAMES
+from ltocf.data.pairs.columns import Arrays
+from ltocf.data.pairs.store import TRAIN, UNLIKED
+from ltocf.data.times import KNOWN_AS, TimeForm
+from ltocf.errors import DataError
 
 BATCH_ROWS = 1_000_000
 REASONS = 3  # of the rows that were skipped, so many are told
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a log is read: its columns by name, number (from 1) or guess, and its form."""
-
-    user: str | None = None
-    item: str | None = None
-    time: str | None = None
-    rating: str | None = None
-    weight: str | None = None  # how strong an interaction is: plays, a quantity, a rating
-    repeats: Repeats | None = None  # how the weights of a repeated pair become one; none: sum
-    threshold: float | None = None  # a lower rating, or none, is no like
-    separator: str | None = None
-    header: bool | None = None
-    encoding: str | None = None
-    skip_bad: bool = False  # pass over rows that cannot be read, instead of failing
-
-    @property
-    def weighted(self) -> bool:
-        """Repeats without a column of weights: each row weighs 1."""
-        return self.weight is not None or self.repeats is not None
-
-    def check(self) -> None:
-        self.text_options().check()
-        if self.repeats not in (None, *get_args(Repeats)):
-            choices = ", ".join(get_args(Repeats))
-            raise ConfigError(f"unknown repeats {self.repeats!r}; choose one of: {choices}")
-        if self.repeats == "max" and self.weight is None:
-            raise ConfigError(
-                "repeats 'max' needs a column of weights; name it with weight= (--weight)"
-            )
-
-    def text_options(self) -> TextOptions:
-        return TextOptions(self.separator, self.header, self.encoding)
 
 
 @dataclass
@@ -75,7 +43,10 @@ class Log:
     count: int = 0
     below_threshold: int = 0
     skipped: int = 0
+    passed_over: int = 0  # rows of a kind that counts 0
+    returns: int = 0  # rows that take something back
     reasons: list[str] = field(default_factory=list)
+    moments: list[Moments] = field(default_factory=list)  # how each table's times are read
 
     @classmethod
     def open(
@@ -96,12 +67,17 @@ class Log:
         )
         if how.threshold is not None and given["rating"] is None:
             given["rating"] = "?"
+        if how.weigh is not None and given["kind"] is None:
+            given["kind"] = "?"
         columns = choose_columns(opened.tables[0], given, usual or {})
         for table in opened.tables:
             require(table, columns)
         log = cls(opened.tables, columns, how, opened.items)
+        log._find_times()
         if like is not None:
             log.codes = like.codes
+            if log.time_form != like.time_form:
+                raise _other_times(log.label, log.time_form, like.label, like.time_form)
         for role, codes in log.codes.items():
             # Text files have no types, so what looks like integers is; else the type decides.
             types = (t.schema[getattr(columns, role)] for t in log.tables if t.typed)
@@ -117,15 +93,47 @@ class Log:
 
     def notes(self) -> list[str]:
         """What was found out about the form, and which columns could count but do not."""
-        notes = list(dict.fromkeys(note for table in self.tables for note in table.notes))
-        used = {self.columns.user, self.columns.item, self.columns.time}
-        used |= {self.columns.rating, self.columns.weight}
-        for role in OPTIONAL:
-            name = guess_column(self.tables[0], role)
-            if name is not None and name not in used:
-                used.add(name)
-                notes.append(HINTS[role].format(name=name))
-        return notes
+        found = [note for table in self.tables for note in table.notes]
+        found += [moments.note for moments in self.moments if moments.note]
+        if self.returns and self.columns.quantity is not None:
+            found.append(
+                f"column {self.columns.quantity!r}: {self.returns:,} rows below 0 are returns, "
+                "which take back what they return"
+            )
+        return list(dict.fromkeys([*found, *unused_columns(self.tables[0], self.columns)]))
+
+    @property
+    def time_form(self) -> TimeForm | None:
+        """What the times are, if there are any."""
+        return self.moments[0].form if self.moments else None
+
+    @property
+    def time_order(self) -> str | None:
+        """Whether day or month comes first, where that had to be found out."""
+        return next((moments.order for moments in self.moments if moments.order), None)
+
+    @property
+    def counts_amounts(self) -> bool:
+        """Whether rows have a weight, to keep or only to know what was returned."""
+        return self.weighted or self.columns.quantity is not None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether pairs have weights that are kept."""
+        return self.how.weighted or self.columns.weight is not None
+
+    def _find_times(self) -> None:
+        """How each table's times are read; those of all must be comparable."""
+        if self.columns.time is None:
+            return
+        for table in self.tables:
+            form = self.how.time_format or self.time_order
+            with reading(table.label):
+                self.moments.append(find_moments(table, self.columns.time, form))
+            if self.moments[-1].form != self.time_form:
+                raise _other_times(
+                    table.label, self.moments[-1].form, self.tables[0].label, self.time_form
+                )
 
     def known_rows(self) -> int | None:
         """How many rows there are, where that can be told without reading them."""
@@ -134,14 +142,14 @@ class Log:
         with reading(self.label):
             return sum(int(table.frame.select(pl.len()).collect().item()) for table in self.tables)
 
-    def rows(self, part: int = TRAIN) -> Iterator[Arrays]:
-        """All rows as 'user' and 'item' codes, 'part', and 'time' and 'weight' if there are any.
+    def rows(self, subset: int = TRAIN) -> Iterator[Arrays]:
+        """All rows as 'user' and 'item' codes, 'subset', and 'time' and 'weight' if there are any.
 
-        The part is `part`, or UNLIKED where the rating is too low. A missing id or unreadable value
-        is a DataError, or with `skip_bad` counted.
+        The subset is `subset`, or UNLIKED where the rating is too low. A missing id or unreadable
+        value is a DataError, or with `skip_bad` counted.
         """
-        for table in self.tables:
-            yield from self._rows_of(table, part)
+        for number, table in enumerate(self.tables):
+            yield from self._rows_of(table, self._expressions(number, table), subset)
         if not self.count:
             raise DataError(f"{self.label}: holds no row below its header")
         if self.skipped == self.count:
@@ -152,32 +160,35 @@ class Log:
                 f"the threshold {self.how.threshold}; lower it"
             )
 
-    def _rows_of(self, table: Table, part: int) -> Iterator[Arrays]:
+    def _rows_of(self, table: Table, cells: list[pl.Expr], subset: int) -> Iterator[Arrays]:
         before = self.count
         with reading(table.label):
-            query = table.frame.select(self._expressions(table))
+            query = table.frame.select(cells)
             for rows in query.collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
                 good = self._without_bad(table, rows, self.count - before)
                 self.count += rows.height
                 self.skipped += rows.height - good.height
-                yield self._arrays(good, part)
+                if "kind" in good.columns:
+                    weighed = good.filter(pl.col("kind") != 0)
+                    self.passed_over += good.height - weighed.height
+                    good = weighed
+                yield self._arrays(good, subset)
 
-    def _arrays(self, rows: pl.DataFrame, part: int) -> Arrays:
+    def _arrays(self, rows: pl.DataFrame, subset: int) -> Arrays:
         found: Arrays = {role: codes.note(rows[role]) for role, codes in self.codes.items()}
-        found["part"] = np.full(rows.height, part, dtype=np.uint8)
+        found["subset"] = np.full(rows.height, subset, dtype=np.uint8)
         if "rating" in rows.columns:
             disliked = ~rows["rating"].to_numpy()
-            found["part"][disliked] = UNLIKED
+            found["subset"][disliked] = UNLIKED
             self.below_threshold += int(np.count_nonzero(disliked))
         if "time" in rows.columns:
             found["time"] = rows["time"].to_numpy()
-        if "weight" in rows.columns:
-            found["weight"] = rows["weight"].to_numpy()
-        elif self.how.weighted:
-            found["weight"] = np.ones(rows.height, dtype=np.float32)
+        if self.counts_amounts:
+            found["weight"] = weight_of_row(rows)
+            self.returns += int(np.count_nonzero(found["weight"] < 0))
         return found
 
-    def _expressions(self, table: Table) -> list[pl.Expr]:
+    def _expressions(self, number: int, table: Table) -> list[pl.Expr]:
         """A column for each role, 'rating' as whether it suffices; null where a value is bad."""
         columns = self.columns
         found = {
@@ -187,11 +198,15 @@ class Log:
             for role, codes in self.codes.items()
         }
         if columns.time is not None:
-            found["time"] = values.time_expression(table, columns.time)
+            found["time"] = self.moments[number].expression
         if columns.rating is not None and self.how.threshold is not None:
             found["rating"] = values.reaches_expression(table, columns.rating, self.how.threshold)
         if columns.weight is not None:
             found["weight"] = values.weight_expression(table, columns.weight)
+        elif columns.quantity is not None:
+            found["weight"] = values.amount_expression(table, columns.quantity)
+        if columns.kind is not None and self.how.weigh is not None:
+            found["kind"] = kind_expression(table, columns.kind, parse_kinds(self.how.weigh))
         if EXTRA in table.schema:
             found["extra"] = values.extra_expression()
         return [expression.alias(role) for role, expression in found.items()]
@@ -216,25 +231,13 @@ class Log:
         value = table.frame.select(name).slice(row, 1).collect().item()
         if role == "extra":
             return f"row {row + 1:,}: more fields than columns, such as {value!r}"[:120]
-        return f"row {row + 1:,}: {_what_is_wrong(role, value)} in column {name!r}"
+        return f"row {row + 1:,}: {what_is_wrong(role, value)} in column {name!r}"
 
 
-HINTS = {
-    "rating": "column {name!r}: every rating counts as a like; "
-    "threshold=4 (--threshold 4) asks for 4 or more",
-    "weight": "column {name!r} is not used; weight= (--weight {name}) lets it count as strength",
-}
-
-
-def _what_is_wrong(role: str, value: object) -> str:
-    shown = repr(value)[:60]
-    if role in ("user", "item"):
-        missing = value is None or value == "" or value != value
-        return f"no {role} id" if missing else f"{role} id {shown} is not a whole number"
-    if value is None:
-        return f"no {role}"
-    if role == "rating":
-        return f"{shown} is not a number"
-    if role == "weight":
-        return f"{shown} is not a number above 0"
-    return f"time {shown} is not written like the others"
+def _other_times(
+    label: str, form: TimeForm | None, other_label: str, other: TimeForm | None
+) -> DataError:
+    this, that = ("missing" if which is None else KNOWN_AS[which] for which in (form, other))
+    return DataError(
+        f"{label}: its times are {this}, but those of {other_label} are {that}; make them alike"
+    )

@@ -5,75 +5,45 @@ from __future__ import annotations
 import shutil
 import time as clock
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ltocf.data.dataset_files import MARKER, write_dataset
-from ltocf.data.ingest.display import display_notes, read_display
-from ltocf.data.ingest.log import REASONS, Log, Reading
+from ltocf.data.ids import shorten_id
+from ltocf.data.ingest.byte_files import STANDARD_INPUT, log_digest
+from ltocf.data.ingest.item_table import describe_items, item_notes
+from ltocf.data.ingest.log import REASONS, Log
 from ltocf.data.ingest.readers import LogSource
+from ltocf.data.ingest.recipe import Reading
+from ltocf.data.ingest.recipe import Recipe as Recipe
 from ltocf.data.ingest.report import PrepareReport
-from ltocf.data.pair_columns import ColumnFiles
-from ltocf.data.pair_cuts import (
-    SPLIT_KINDS,
-    SplitKind,
-    Unknown,
-    check_fraction,
-    cut_test,
-    cut_validation,
-    drop_rare,
-    drop_unknown,
-    refuse_empty,
-)
-from ltocf.data.pair_store import (
+from ltocf.data.pairs.columns import ColumnFiles
+from ltocf.data.pairs.cuts import cut_test, cut_validation, refuse_empty
+from ltocf.data.pairs.renumbering import PairRenumbering
+from ltocf.data.pairs.store import (
     OPTIONAL_TYPES,
-    PARTS,
+    REST,
+    SUBSETS,
     TEST,
     TRAIN,
     Counts,
     Pairs,
     PairStore,
     merge_repeats,
+    settle,
     take,
 )
-from ltocf.data.row_arrays import Rows
-from ltocf.errors import ConfigError, DataError
+from ltocf.data.pairs.thinning import cap_users, drop_rare, meet_unknown
+from ltocf.errors import ConfigError
 from ltocf.files import new_directory
 from ltocf.progress import Progress, silent
 
 CHUNK_ROWS = 1_000_000
-CODED = {"user": np.uint32, "item": np.uint32, "part": np.uint8}
-
-
-@dataclass(frozen=True)
-class Recipe(Reading):
-    """What is done to a log: how it is read, what is left out, how it is split."""
-
-    min_user: int = 1  # interactions that each user, and each item, must have left: a k-core
-    min_item: int = 1
-    split: SplitKind = "ratio"
-    ratio: float = 0.8  # the share of train
-    unknown: Unknown = "drop"  # what is done with given test pairs that train does not know
-    validation: float = 0.0  # the share of train that is held out for validation
-    seed: int = 0
-
-    def check(self) -> None:
-        super().check()
-        for name, choices in (("split", SPLIT_KINDS), ("unknown", get_args(Unknown))):
-            if (value := getattr(self, name)) not in choices:
-                raise ConfigError(
-                    f"{name} = {value!r} is no choice; choose one of: {', '.join(choices)}"
-                )
-        check_fraction("ratio", self.ratio)
-        if self.validation:
-            check_fraction("validation", self.validation)
-        for name, count in (("min_user", self.min_user), ("min_item", self.min_item)):
-            if count < 1:
-                raise ConfigError(f"{name} must be at least 1, got {count!r}")
+CODED = {"user": np.uint32, "item": np.uint32, "subset": np.uint8}
 
 
 def prepare(
@@ -82,14 +52,15 @@ def prepare(
     recipe: Recipe | None = None,
     *,
     test: LogSource | None = None,
-    names: str | Path | None = None,
+    names: LogSource | None = None,
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> PrepareReport:
     """Write the data set directory `output`, whole or not at all, from whatever `open_log` takes.
 
     `test` is a log of test pairs with the same columns; the split is then the given one. `names` is
-    a table of items with columns to display, in any form that a log may have.
+    a table of items with their attributes, in any form that a log may have or as JSON lines; all of
+    them become items of the data set, touched or not.
     """
     recipe = recipe or Recipe()
     if test is not None:
@@ -105,40 +76,54 @@ def prepare(
         )
         work = temporary / "work"
         work.mkdir()
-        store, user_ids, item_ids = _load(logs, work, progress)
+        store, user_ids, item_ids, busiest = _load(logs, work, progress)
         dropped = _reduce(store, recipe, progress)
         progress("writing", 0, None)
-        users, items = _remaining(store, user_ids, item_ids)
-        table, unnamed = _item_table(items.ids, names or log.items, log.columns.item)
+        rows = _remaining(store, user_ids, item_ids)
+        table, unnamed = describe_items(rows.items.ids, names, log.items, log.columns.item)
         counts = write_dataset(
             temporary,
             Path(output).resolve().name,
             recipe.split,
-            {name: _part(store, part, users, items) for part, name in enumerate(PARTS)},
-            users.ids,
+            {
+                name: _subset(store, subset, rows, weighted=recipe.weighted)
+                for subset, name in enumerate(SUBSETS)
+            },
+            rows.users.ids,
             table,
             origin={
                 "source": log.label,
+                **_where(source),
+                "logs": [digest for each in (source, test) if (digest := log_digest(each))],
                 "columns": asdict(log.columns),
                 "options": asdict(recipe),
                 **(read := _counts(logs)),
                 "dropped": dropped,
+                "times": {"form": log.time_form, "order": log.time_order},
             },
+            rest=_rest(store, user_ids, item_ids, weighted=recipe.weighted),
         )
         shutil.rmtree(work)
-        shown = display_notes(names or log.items)
+        shown = item_notes(log.items if names is None else names)
     return PrepareReport(
         output=str(output),
         columns=log.columns,
-        notes=tuple(dict.fromkeys([*(n for log in logs for n in log.notes()), *shown])),
+        notes=tuple(dict.fromkeys([*(n for log in logs for n in log.notes()), *shown, *busiest])),
         skipped_reasons=tuple(reason for log in logs for reason in log.reasons)[:REASONS],
         **read,
         **dropped,
         split=recipe.split,
         counts=counts,
         unnamed_items=unnamed,
+        untouched_items=table.height - len(rows.items.ids),
         seconds=clock.monotonic() - started,
     )
+
+
+def _where(source: LogSource) -> dict[str, str]:
+    """Where a log lies, so that it is known again whatever the working directory is."""
+    on_disk = isinstance(source, str | Path) and str(source) != STANDARD_INPUT
+    return {"path": str(Path(source).resolve())} if on_disk else {}  # type: ignore[arg-type]
 
 
 def _counts(logs: list[Log]) -> dict[str, int]:
@@ -146,11 +131,15 @@ def _counts(logs: list[Log]) -> dict[str, int]:
         "rows": sum(log.count for log in logs),
         "skipped": sum(log.skipped for log in logs),
         "below_threshold": sum(log.below_threshold for log in logs),
+        "returns": sum(log.returns for log in logs),
+        "passed_over": sum(log.passed_over for log in logs),
     }
 
 
 def _same_columns(log: Log, recipe: Recipe) -> Recipe:
-    columns = {role: name for role, name in asdict(log.columns).items() if role != "guessed"}
+    columns: dict[str, Any] = {
+        role: name for role, name in log.columns.names().items() if role != "quantity"
+    }
     return replace(recipe, **columns)
 
 
@@ -160,49 +149,36 @@ def _reduce(store: PairStore, recipe: Recipe, progress: Progress) -> dict[str, i
     progress("merging repeats", 0, None)
     repeats = recipe.repeats or "sum"
     dropped["duplicates"] = store.rewrite(lambda p: merge_repeats(p, store.n_items, repeats))
+    dropped["taken_back"] = store.rewrite(settle)
     progress("counting", 0, None)
+    dropped["over_the_cap"] = (
+        cap_users(store, recipe.max_user, recipe.seed) if recipe.max_user is not None else 0
+    )
     dropped["too_few"] = drop_rare(store, recipe.min_user, recipe.min_item)
     progress("splitting", 0, None)
     if recipe.split == "given":
-        dropped["unknown_to_train"] = _meet(store, recipe.unknown)
+        dropped["unknown_to_train"] = meet_unknown(store, recipe.unknown)
+        refuse_empty(store)
     else:
-        dropped["unknown_to_train"] = cut_test(store, recipe.split, recipe.ratio, recipe.seed)
+        how = recipe.split, recipe.ratio, recipe.seed, recipe.unknown
+        dropped["unknown_to_train"] = cut_test(store, *how)
     if recipe.validation:
         cut_validation(store, recipe.validation, recipe.seed)
     return dropped
 
 
-def _meet(store: PairStore, unknown: Unknown) -> int:
-    """Leave out given test pairs that train does not know, or not; returns how many."""
-    lost = 0 if unknown == "keep" else drop_unknown(store)
-    if lost and unknown == "error":
-        raise DataError(
-            f"{lost:,} test interactions have a user or item that is not in train; "
-            "drop them with unknown='drop' or keep them with unknown='keep' (--unknown)"
-        )
-    refuse_empty(store)
-    return lost
-
-
-@dataclass(frozen=True)
-class Side:
-    """The users or the items that are left: their ids, and the row of each former row, or -1."""
-
-    ids: pl.Series
-    rows: Rows
-
-
 def _load(
     logs: list[Log], work: Path, progress: Progress
-) -> tuple[PairStore, pl.Series, pl.Series]:
-    """The logs' pairs in a store on disk, numbered in the order of their ids, and the ids."""
+) -> tuple[PairStore, pl.Series, pl.Series, list[str]]:
+    """The logs' pairs in a store on disk, numbered in the order of their ids; the ids; and what to
+    say of the user with the most rows."""
     log = logs[0]
-    optional = {"time": log.columns.time is not None, "weight": log.how.weighted}
+    optional = {"time": log.columns.time is not None, "weight": log.counts_amounts}
     names = [name for name, wanted in optional.items() if wanted]
     spill = ColumnFiles(work / "rows", CODED | {name: OPTIONAL_TYPES[name] for name in names})
-    for part, source in zip((TRAIN, TEST), logs, strict=False):
+    for subset, source in zip((TRAIN, TEST), logs, strict=False):
         total = source.known_rows()
-        for rows in source.rows(part):
+        for rows in source.rows(subset):
             spill.append(rows)
             progress("reading", source.count, total)
     progress("sorting", 0, None)
@@ -218,33 +194,45 @@ def _load(
         counts += np.bincount(user_rank[chunk["user"]], minlength=len(counts))
     store = PairStore.on_disk(work, counts, len(item_ids), renumbered(), names)
     spill.remove()
-    return store, user_ids, item_ids
+    return store, user_ids, item_ids, _busiest(counts, user_ids, log.how)
 
 
-def _remaining(store: PairStore, user_ids: pl.Series, item_ids: pl.Series) -> tuple[Side, Side]:
-    users, items = (
-        Side(
-            ids.filter(pl.Series(degrees > 0)),
-            np.where(degrees > 0, np.cumsum(degrees > 0) - 1, -1).astype(np.int32),
-        )
-        for ids, degrees in zip((user_ids, item_ids), store.liked_degrees(), strict=True)
-    )
-    return users, items
+def _busiest(counts: Counts, user_ids: pl.Series, recipe: Reading) -> list[str]:
+    """A word on a user with so many rows that it may be a program, or a shop's own account."""
+    most, rows = int(counts.max()), int(counts.sum())
+    capped = getattr(recipe, "max_user", None) is not None
+    if capped or not (most >= 10_000 or (most >= 1_000 and most >= 0.01 * rows)):
+        return []
+    name = shorten_id(user_ids[int(counts.argmax())])
+    return [
+        f"user {name} has {most:,} of the {rows:,} rows; max_user=500 (--max-user 500) keeps the "
+        "latest 500 items of everybody"
+    ]
 
 
-def _part(store: PairStore, part: int, users: Side, items: Side) -> Iterator[Pairs]:
-    """One part's pairs, bucket by bucket, renumbered; without those that nothing liked is of."""
+def _remaining(store: PairStore, user_ids: pl.Series, item_ids: pl.Series) -> PairRenumbering:
+    users, items = store.liked_degrees()
+    return PairRenumbering.of(user_ids, item_ids, users > 0, items > 0)
+
+
+def _subset(
+    store: PairStore, subset: int, rows: PairRenumbering, *, weighted: bool
+) -> Iterator[Pairs]:
+    """One subset's pairs, bucket by bucket, renumbered; without those that nothing liked is of."""
     for pairs in store.read():
-        chosen = take(pairs, np.flatnonzero(pairs.pop("part") == part))
-        chosen["user"], chosen["item"] = users.rows[chosen["user"]], items.rows[chosen["item"]]
-        yield take(chosen, (chosen["user"] >= 0) & (chosen["item"] >= 0))
+        if not weighted:  # amounts were only read to know what was returned
+            pairs.pop("weight", None)
+        yield rows.pairs(pairs, subset)
 
 
-def _item_table(
-    ids: pl.Series, names: str | Path | None, log_column: str
-) -> tuple[pl.DataFrame, int | None]:
-    """The items with what to display of them, and how many the table of names does not know."""
-    if names is None:
-        return ids.rename("id").to_frame(), None
-    display, unnamed = read_display(names, ids, log_column)
-    return ids.rename("id").to_frame().hstack(display), unnamed
+def _rest(
+    store: PairStore, user_ids: pl.Series, item_ids: pl.Series, *, weighted: bool
+) -> pl.DataFrame:
+    """The pairs whose user or item train does not know, with their ids."""
+    tables = []
+    for pairs in store.read():
+        chosen = take(pairs, np.flatnonzero(pairs.pop("subset") == REST))
+        ids = {"user": user_ids.gather(chosen["user"]), "item": item_ids.gather(chosen["item"])}
+        more = ("time", *(("weight",) if weighted else ()))
+        tables.append(pl.DataFrame(ids | {name: chosen[name] for name in more if name in chosen}))
+    return pl.concat(tables)

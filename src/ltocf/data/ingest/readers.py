@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
 from ltocf.data.ingest import byte_files
-from ltocf.data.ingest.byte_files import STANDARD_INPUT, Workspace, first_bytes
+from ltocf.data.ingest.byte_files import (
+    FOREIGN,
+    STANDARD_INPUT,
+    Workspace,
+    first_bytes,
+    kind_of,
+    refuse_foreign,
+)
 from ltocf.data.ingest.movielens import COLUMNS, UNQUOTED, find_movielens
 from ltocf.data.ingest.roles import WORDS
 from ltocf.data.ingest.text_form import TextOptions, find_form
@@ -29,8 +36,6 @@ LogSource: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 
 TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".item", ".log"}
 PARQUET = {".parquet", ".pq"}
-COMPRESSED = {".gz", ".zst", ".zstd"}
-FOREIGN = {".xlsx", ".xls", ".json", ".jsonl", ".ndjson", ".pkl", ".npy", ".npz", ".arrow"}
 MISSING = ["", "NaN", "nan", "NULL", "null", "None"]  # what programs write into a CSV for no value
 EXTRA = "\x1fextra"  # fields beyond the last column
 
@@ -49,7 +54,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenLog:
     """A log's tables, at least one, and the table of items that came with it, if one did."""
 
     tables: list[Table]
@@ -63,14 +68,14 @@ def open_log(
     *,
     keep_extra: bool = False,
     columns: Iterable[str | None] | None = None,
-) -> Opened:
+) -> OpenLog:
     """The log's tables, in order of their names. `keep_extra` adds a column EXTRA to text with
     the field beyond the last column, which is an error otherwise. `columns` are those that will be
     read, by name or number, beside those with the usual names; none: all."""
     options = options or TextOptions()
     options.check()
     if not isinstance(source, str | Path):
-        return Opened([_frame_table(source)])
+        return OpenLog([_frame_table(source)])
     workspace = Workspace()
     with reading(str(source)):
         files, items = _files(source, workspace)
@@ -81,7 +86,7 @@ def open_log(
     for path, label in files:
         with reading(label):
             tables.append(_open_file(path, label, options, workspace, keep_extra))
-    return Opened(tables, items, workspace)
+    return OpenLog(tables, items, workspace)
 
 
 @contextmanager
@@ -109,7 +114,7 @@ def _files(source: str | Path, workspace: Workspace) -> tuple[list[tuple[Path, s
         raise DataError(f"{path}: no such file or folder")
     if path.is_dir():
         return _files_of_folder(path)
-    if first_bytes(path) == byte_files.ZIP and _kind(path) not in FOREIGN:
+    if first_bytes(path) == byte_files.ZIP and kind_of(path) not in FOREIGN:
         return _files_of_zip(path, workspace)
     return [(path, str(path))], None
 
@@ -123,7 +128,7 @@ def _files_of_folder(path: Path) -> tuple[list[tuple[Path, str]], Path | None]:
     if found := find_movielens(inside):
         return [(found[0], str(found[0]))], found[1]
     files = [file for file in inside if _is_part(PurePosixPath(file.relative_to(path)))]
-    _refuse_mixture(path, [_kind(file) for file in files])
+    _refuse_mixture(path, [kind_of(file) for file in files])
     return [(file, str(file)) for file in files], None
 
 
@@ -133,7 +138,7 @@ def _files_of_zip(path: Path, workspace: Workspace) -> tuple[list[tuple[Path, st
         log, items = byte_files.extract(path, [str(member) for member in found], workspace)
         return [(log, f"{path}:{found[0]}")], items
     chosen = [member for member in members if _is_part(member)]
-    _refuse_mixture(path, [_kind(member) for member in chosen])
+    _refuse_mixture(path, [kind_of(member) for member in chosen])
     files = byte_files.extract(path, [str(member) for member in chosen], workspace)
     return [(file, f"{path}:{name}") for file, name in zip(files, chosen, strict=True)], None
 
@@ -147,31 +152,18 @@ def _refuse_mixture(path: Path, kinds: list[str]) -> None:
 
 def _is_part(file: PurePosixPath) -> bool:
     """Names that begin with a dot or an underscore are notes of other programs, by custom."""
-    known = _kind(file) in TEXT | PARQUET or file.name.startswith("part-")
+    known = kind_of(file) in TEXT | PARQUET or file.name.startswith("part-")
     return known and not any(name[0] in "._" for name in file.parts)
 
 
 def _is_parquet(path: Path) -> bool:
-    return _kind(path) in PARQUET or first_bytes(path) == byte_files.PARQUET
-
-
-def _kind(file: Path | PurePosixPath) -> str:
-    """The suffix that tells the format, in lower case: '.csv' of 'Log.CSV.gz'."""
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    return kind_of(path) in PARQUET or first_bytes(path) == byte_files.PARQUET
 
 
 def _open_file(
     path: Path, label: str, options: TextOptions, workspace: Workspace, keep_extra: bool
 ) -> Table:
-    kind = _kind(path)
-    if kind in FOREIGN:
-        raise DataError(
-            f"{label}: unknown kind of file {kind!r}; give .csv, .tsv or .parquet, "
-            "text also compressed as .gz, .zst or .zip"
-        )
+    refuse_foreign(path, label)
     if _is_parquet(path):
         frame = pl.scan_parquet(path, glob=False)
         return Table(label, frame, frame.collect_schema(), typed=True, workspace=workspace)
@@ -181,16 +173,17 @@ def _open_file(
 def _open_text(
     path: Path, label: str, options: TextOptions, workspace: Workspace, keep_extra: bool
 ) -> Table:
-    form = find_form(path, label, options, workspace, WORDS)
-    if path.name in UNQUOTED:
-        form = replace(form, quote=None)
+    quoted = path.name not in UNQUOTED
+    form = find_form(path, label, options, workspace, WORDS, quoted=quoted)
     names = () if form.header else COLUMNS.get(path.name, ())
     width = len(form.first_row)
     columns = [names[n] if n < len(names) else str(n + 1) for n in range(width)]
     frame = _scan(form.path, form.separator, form.quote, form.header, columns)
     if keep_extra:
         columns = frame.collect_schema().names()
-        frame = _scan(form.path, form.separator, form.quote, form.header, [*columns, EXTRA])
+        columns = [*columns, EXTRA]
+        form_of = form.path, form.separator, form.quote, form.header
+        frame = _scan(*form_of, columns, form.blank_lines)
     if names:
         frame = frame.select(names[:width], *([EXTRA] if keep_extra else []))
     schema = frame.collect_schema()
@@ -198,7 +191,12 @@ def _open_text(
 
 
 def _scan(
-    path: Path, separator: str, quote: str | None, header: bool, columns: list[str]
+    path: Path,
+    separator: str,
+    quote: str | None,
+    header: bool,
+    columns: list[str],
+    blank_lines: int = 0,
 ) -> pl.LazyFrame:
     """With a header the columns are its own, unless the field beyond them is wanted too."""
     extra = columns[-1] == EXTRA
@@ -210,7 +208,7 @@ def _scan(
         infer_schema=False,
         schema=None if own_names else dict.fromkeys(columns, pl.String),
         has_header=own_names,
-        skip_rows=int(header and extra),
+        skip_lines=blank_lines + 1 if header and extra else 0,
         truncate_ragged_lines=extra,
         missing_columns="insert" if extra else None,
         extra_columns="ignore" if extra else None,

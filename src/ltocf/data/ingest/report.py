@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ltocf.data.ingest.columns import LogColumns
-from ltocf.data.pair_cuts import SplitKind
+from ltocf.data.pairs.cuts import SplitKind
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,18 @@ class PrepareReport:
     skipped: int  # rows that cannot be read
     skipped_reasons: tuple[str, ...]  # the first of them
     below_threshold: int
+    returns: int  # rows that take something back
+    passed_over: int  # rows of a kind that counts 0
     duplicates: int
+    taken_back: int  # pairs of which nothing is left after returns, or that were hidden
+    over_the_cap: int  # pairs of users who have more than asked for
     too_few: int  # pairs of users or items with fewer interactions than asked for
     unknown_to_train: int  # test pairs of users or items that train does not know
     split: SplitKind
     counts: dict[str, int]
     unnamed_items: int | None  # items that the table of names does not know
     seconds: float
+    untouched_items: int = 0  # items of the table that nobody touched
 
     @property
     def density(self) -> float:
@@ -41,9 +46,14 @@ class PrepareReport:
         counts = self.counts
         dropped = {
             "rows that cannot be read": self.skipped,
+            "rows of a kind that counts 0": self.passed_over,
             "repeated pair, merged": self.duplicates,
+            "taken back or hidden": self.taken_back,
+            "beyond the latest that were asked for of a user (--max-user)": self.over_the_cap,
             "user or item with too few interactions": self.too_few,
-            "user or item that train does not know": self.unknown_to_train,
+            "test pairs whose user or item train does not know; 'ltocf refit' learns them too": (
+                self.unknown_to_train
+            ),
         }
         return [
             *self.notes,
@@ -55,6 +65,11 @@ class PrepareReport:
             f"kept: {counts['users']:,} users x {counts['items']:,} items, "
             f"density {self.density:.4%}",
             self._split(),
+            *(
+                [f"items of the catalogue that nobody touched yet: {self.untouched_items:,}"]
+                if self.untouched_items
+                else []
+            ),
             *([f"without a name: {self.unnamed_items:,} items"] if self.unnamed_items else []),
             f"written to {self.output} in {self.seconds:.1f} s",
         ]
@@ -71,5 +86,7 @@ class PrepareReport:
     def _split(self) -> str:
         if self.split == "none":
             return f"split: none, all {self.counts['train']:,} train and nothing is left to test"
-        parts = ", ".join(f"{part} {self.counts[part]:,}" for part in ("train", "valid", "test"))
-        return f"split: {parts} ({self.split})"
+        subsets = ", ".join(
+            f"{subset} {self.counts[subset]:,}" for subset in ("train", "valid", "test")
+        )
+        return f"split: {subsets} ({self.split})"

@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,10 +59,17 @@ class TextForm:
     header: bool
     first_row: tuple[str, ...]
     notes: tuple[str, ...]
+    blank_lines: int = 0  # before the first row
 
 
 def find_form(
-    path: Path, label: str, options: TextOptions, workspace: Workspace, words: frozenset[str]
+    path: Path,
+    label: str,
+    options: TextOptions,
+    workspace: Workspace,
+    words: frozenset[str],
+    *,
+    quoted: bool = True,
 ) -> TextForm:
     """The form of a text file, rewritten if polars cannot read it as it is.
 
@@ -77,17 +85,21 @@ def find_form(
         separator = max(SEPARATORS, key=line.count)
         if len(separator) > 1:
             notes.append(f"separator: {separator!r} (found)")
-    quote: str | None = '"'
+    quote = '"' if quoted else None
     if len(separator) > 1:
         path = _reseparated(path, separator, workspace)
         line, separator, quote = line.replace(separator, STAND_IN), STAND_IN, None
+    elif quoted and _has_loose_quotes(path, separator):
+        path = _with_quoted_quotes(path, separator, workspace)
+        notes.append("quotes: some stand inside a field, and are kept as part of it (found)")
+        line = _first_line(path)
     row = tuple(_cells(line, separator, quote))
     header = options.header
     if header is None:
         header = not _is_data(row, words)
         if not header:
             notes.append("header: none (found: the first row holds numbers and no column's name)")
-    return TextForm(path, separator, quote, header, row, tuple(notes))
+    return TextForm(path, separator, quote, header, row, tuple(notes), _blank_lines(path))
 
 
 def find_encoding(path: Path) -> str:
@@ -160,6 +172,43 @@ def _reseparated(path: Path, separator: str, workspace: Workspace) -> Path:
     return out
 
 
+def _has_loose_quotes(path: Path, separator: str) -> bool:
+    """Whether a quotation mark stands between two ordinary characters, as in 5" vinyl."""
+    mark = re.escape(separator.encode())
+    loose = re.compile(rb'[^"\r\n' + mark + rb']"[^"\r\n' + mark + rb"]")
+    with open_bytes(path) as file:
+        return any(b'"' in lines and loose.search(lines) for lines in _whole_lines(file))
+
+
+def _with_quoted_quotes(path: Path, separator: str, workspace: Workspace) -> Path:
+    """The same fields, with quotation marks inside one written twice, as CSV wants it."""
+    mark = re.escape(separator.encode())
+    field = re.compile(
+        rb'(?P<whole>"(?:[^"]|"")*"(?=[\r\n' + mark + rb"]|\Z))|(?P<loose>[^\r\n" + mark + rb"]+)"
+    )
+
+    def quoted(found: re.Match[bytes]) -> bytes:
+        loose = found["loose"]
+        if loose is None or b'"' not in loose:
+            return found[0]
+        return b'"' + loose.replace(b'"', b'""') + b'"'
+
+    out = workspace.new_file(path.name)
+    with open_bytes(path) as file, out.open("wb") as target:
+        for lines in _whole_lines(file):
+            target.write(field.sub(quoted, lines))
+    return out
+
+
+def _blank_lines(path: Path) -> int:
+    """How many lines before the first row hold nothing at all; polars passes over them only when
+    it looks for a header itself."""
+    with open_bytes(path) as file:
+        start = file.read(CHUNK).removeprefix(codecs.BOM_UTF8)
+    blank = start[: len(start) - len(start.lstrip(b"\r\n"))]
+    return blank.count(b"\n") or blank.count(b"\r")
+
+
 def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
     """The contents in pieces that end with a line, so that no separator is cut in two."""
     rest = b""
@@ -196,5 +245,6 @@ def _is_data(row: tuple[str, ...], words: frozenset[str]) -> bool:
 
 
 def plain(name: str) -> str:
-    """A column's name without case and punctuation: 'User-ID' is 'userid'."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+    """A column's name without case, accents and punctuation: 'User-ID' is 'userid'."""
+    letters = unicodedata.normalize("NFKD", name.lower())
+    return "".join(letter for letter in letters if letter.isalnum())

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from ltocf.data.dataset import Dataset
 from ltocf.data.dataset_files import MARKER
-from ltocf.data.ingest.display import read_display
-from ltocf.data.ingest.memory import read_log
+from ltocf.data.ingest.item_table import add_items
+from ltocf.data.ingest.read_log import read_log
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.catalog import PUBLISHED, load_dataset
@@ -22,6 +21,7 @@ from ltocf.errors import ConfigError, DataError
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from scipy import sparse
 
 AnyLog: TypeAlias = (
     "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame | sparse.sparray | sparse.spmatrix"
@@ -31,7 +31,7 @@ AnyLog: TypeAlias = (
 
 def as_dataset(log: AnyLog, *, items: LogSource | None = None, **columns: Any) -> Dataset:
     """A prepared data set as it is; anything else with all of its pairs in train. `items` is a
-    table of what to display of its items.
+    table of items and their attributes; all of them become items, touched or not.
 
     `columns` are the fields of `Reading` (user, item, time, rating, threshold and so on) and go
     with a file or a data frame. A sparse matrix has users as rows, items as columns, and their
@@ -41,11 +41,12 @@ def as_dataset(log: AnyLog, *, items: LogSource | None = None, **columns: Any) -
     if items is None:
         return dataset
     column = dataset.origin.get("columns", {}).get("item", "item")
-    shown, _ = read_display(items, dataset.split.train.item_ids.ids, column)
-    return replace(dataset, item_names=shown)
+    return add_items(dataset, items, column)
 
 
 def _without_items(log: AnyLog, columns: dict[str, Any]) -> Dataset:
+    from scipy import sparse
+
     given = {name: value for name, value in columns.items() if value is not None}
     if _is_prepared(log) or isinstance(log, Dataset | Interactions) or sparse.issparse(log):
         if given:
@@ -54,7 +55,8 @@ def _without_items(log: AnyLog, columns: dict[str, Any]) -> Dataset:
         return _typed(log)
     contents = read_log(log, **given)  # type: ignore[arg-type]
     name = Path(log).stem if isinstance(log, str | Path) else "log"
-    columns = {"columns": asdict(contents.columns), "options": given}
+    times = {"form": contents.time_form, "order": contents.time_order}
+    columns = {"columns": asdict(contents.columns), "options": given, "times": times}
     liked, unliked = contents.interactions, contents.unliked
     if unliked is not None:
         unliked = placed(unliked, liked.user_ids, liked.item_ids)
@@ -82,6 +84,8 @@ def _from_matrix(matrix: Any) -> Interactions:
     """Every entry that is not zero is an interaction; values are not looked at otherwise."""
     if matrix.ndim != 2:
         raise DataError(f"expected a matrix of users by items, got {matrix.ndim} dimension(s)")
+    from scipy import sparse
+
     entries = sparse.coo_array(matrix)
     if not np.isfinite(entries.data).all():
         raise DataError("the matrix holds values that are not finite; give 1 for each interaction")

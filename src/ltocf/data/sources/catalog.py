@@ -7,11 +7,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
+from ltocf.cache import cache_root
 from ltocf.data.dataset import Dataset
 from ltocf.data.dataset_files import MARKER
-from ltocf.data.pair_cuts import Unknown
+from ltocf.data.pairs.thinning import Unknown
 from ltocf.data.sources.download import download
 from ltocf.data.sources.text_folder import FILES, is_text_folder, load_text_folder
 from ltocf.data.sources.town import make_town
@@ -57,25 +56,34 @@ PUBLISHED = {
 
 
 def load_dataset(
-    name_or_path: str | Path, *, unknown: Unknown = "drop", ordered: bool = False
+    name_or_path: str | Path, *, unknown: Unknown = "drop", ordered: bool | None = None
 ) -> Dataset:
     """A catalog name, 'town', a prepared data set, or a folder with train.txt and test.txt.
 
     For such a folder, `unknown` tells what to do with test pairs that train does not know, and
-    `ordered` that its lines list items in the order of time.
+    `ordered` whether its lines list items in the order of time, which is found out otherwise.
     """
     name = str(name_or_path)
     if name == "town":
         return make_town().dataset
     if name in PUBLISHED:
         directory = find_published(name)
-        # Their lines seem to list a user's items in the order of time: docs/beyond.md.
+        # Their lines seem to list a user's items in the order of time: research/blends.md.
         return load_text_folder(directory, name, unknown="keep", ordered=True)
     path = Path(name_or_path)
+    refuse_unknown(name)
     if (path / MARKER).is_file():
         return Dataset.load(path)
-    if is_text_folder(path):
-        return load_text_folder(path, path.resolve().name, unknown=unknown, ordered=ordered)
+    return load_text_folder(path, path.resolve().name, unknown=unknown, ordered=ordered)
+
+
+def refuse_unknown(name: str) -> None:
+    """A DataError where `load_dataset` would find nothing, without reading anything."""
+    path = Path(name)
+    if name in ("town", *PUBLISHED) or (path / MARKER).is_file() or is_text_folder(path):
+        return
+    if not path.exists() and (path.suffix or len(path.parts) > 1):
+        raise DataError(f"{name}: no such file or folder")
     what = "holds neither" if path.is_dir() else "is no directory with"
     raise DataError(
         f"unknown data set {name!r}: it {what} {MARKER} {'nor' if path.is_dir() else 'or'} "
@@ -99,11 +107,6 @@ def find_published(name: str) -> Path:
     for file, md5 in zip(FILES, PUBLISHED[name].md5, strict=True):
         download(f"{base}/{name}/{file}", directory / file, md5=md5)
     return directory
-
-
-def cache_root() -> Path:
-    """Where downloads are kept: where the system keeps caches, such as ~/.cache/ltocf."""
-    return platformdirs.user_cache_path("ltocf", appauthor=False)
 
 
 def _roots() -> list[Path]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from ltocf.data.dataset_files import MARKER, read_description
+from ltocf.data.ingest.byte_files import log_digest
 from ltocf.data.ingest.prepare import prepare
+from ltocf.data.ingest.recipe import Recipe
 from ltocf.data.sources.catalog import PUBLISHED
 from ltocf.data.sources.text_folder import is_text_folder
 from ltocf.progress import Progress, silent
@@ -19,26 +25,42 @@ def is_raw_log(name_or_path: str | Path) -> bool:
 
 
 def dataset_beside(
-    log: str | Path, folder: Path, progress: Progress = silent
+    log: str | Path,
+    folder: Path,
+    progress: Progress = silent,
+    given: Mapping[str, Any] | None = None,
 ) -> tuple[Path, list[str]]:
-    """Where the log's data set is, NAME-data in `folder`, and what to say of it. One that was made
-    of this log, and since it last changed, is taken as it is."""
-    path = folder / f"{Path(log).stem}-data"
-    if _is_of(path, Path(log)):
+    """Where the log's data set is, NAME-data in `folder`, and what to say of it.
+
+    One that was made of this log, as it is now and by the same recipe, of which fields may be
+    given, is taken as it is, and one that was made of it otherwise is replaced. That of another log
+    of the same name is left alone: this one's is then NAME-data-2, and so on.
+    """
+    recipe, source = Recipe(**given or {}), str(Path(log).resolve())
+    free_or_ours = (
+        path
+        for path in _places(Path(log), folder)
+        if not path.exists() or _origin(path).get("path") == source
+    )
+    known = _origin(path := next(free_or_ours))
+    wanted = {"logs": [log_digest(log)], "options": asdict(recipe)}
+    if wanted == {name: known.get(name) for name in wanted}:
         return path, [f"{log}: prepared before, in {path}; taken as it is"]
-    report = prepare(log, path, overwrite=_is_of(path, Path(log), whenever=True), progress=progress)
-    lines = [f"{log} is a log: prepared with the usual choices ('ltocf prepare' has others)"]
-    return path, lines + report.lines()
+    report = prepare(log, path, recipe, overwrite=bool(known), progress=progress)
+    how = "the usual choices ('ltocf prepare' has others)"
+    how = "the choices given" if given else how
+    return path, [f"{log} is a log: prepared with {how}", *report.lines()]
 
 
-def _is_of(path: Path, log: Path, *, whenever: bool = False) -> bool:
+def _places(log: Path, folder: Path) -> Iterator[Path]:
+    yield folder / f"{log.stem}-data"
+    for number in count(2):
+        yield folder / f"{log.stem}-data-{number}"
+
+
+def _origin(path: Path) -> Mapping[str, Any]:
+    """Where the data set at a path came from; empty if there is none."""
     if not (path / MARKER).is_file():
-        return False
-    same = str(read_description(path)["origin"].get("source")).startswith(str(log))
-    return same and (whenever or _changed(path / MARKER) >= _changed(log))
-
-
-def _changed(path: Path) -> float:
-    """When a file was last written, or the latest one in a folder."""
-    files = [path, *path.rglob("*")] if path.is_dir() else [path]
-    return max(file.stat().st_mtime for file in files)
+        return {}
+    origin: Mapping[str, Any] = read_description(path)["origin"]
+    return origin

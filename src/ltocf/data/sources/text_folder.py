@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ltocf.data.dataset import Dataset
-from ltocf.data.ingest.display import read_display
+from ltocf.data.ingest.item_table import add_items
 from ltocf.data.ingest.prepare import Recipe
-from ltocf.data.pair_cuts import Unknown
+from ltocf.data.pairs.thinning import Unknown
 from ltocf.data.sources.lightgcn_text import read_lightgcn
+from ltocf.data.sources.line_order import LineOrder, find_order
 from ltocf.data.splits import split_given
 from ltocf.errors import ConfigError
 
@@ -22,13 +23,25 @@ def is_text_folder(path: str | Path) -> bool:
 
 
 def load_text_folder(
-    directory: Path, name: str, *, unknown: Unknown = "drop", ordered: bool = False
+    directory: Path, name: str, *, unknown: Unknown = "drop", ordered: bool | None = None
 ) -> Dataset:
-    """The folder as a data set. Lines have an order only if `ordered` says so: in some published
-    sets it is that of time, in others (ml-1m) it means nothing."""
-    train, test = (read_lightgcn(directory / file, in_order=ordered) for file in FILES)
+    """The folder as a data set. In some published sets the order of a line is that of time, in
+    others (ml-1m) it means nothing: `ordered` tells which, or it is found in train.txt alone."""
+    train, test = (read_lightgcn(directory / file, in_order=ordered is not False) for file in FILES)
+    found = LineOrder(bool(ordered), "as was said") if ordered is not None else find_order(train)
+    if not found.ordered:
+        train, test = (replace(part, timestamps=None) for part in (train, test))
     split = split_given(train, test, unknown=unknown)
-    return Dataset(name, split, origin={"source": name, "ordered": ordered})
+    origin = {"source": name, "ordered": found.ordered, "order": found.reason}
+    return Dataset(name, split, origin=origin)
+
+
+def order_line(dataset: Dataset) -> str | None:
+    """What was found out about the order of lines, for people; nothing where nothing had to be."""
+    if "order" not in dataset.origin:
+        return None
+    kind = "of time" if dataset.origin["ordered"] else "without meaning"
+    return f"the order of lines is {kind} (order=time|none overrules): {dataset.origin['order']}"
 
 
 def prepare_text_folder(
@@ -36,7 +49,7 @@ def prepare_text_folder(
     output: Path,
     recipe: Recipe,
     *,
-    ordered: bool = False,
+    ordered: bool | None = None,
     names: Path | None = None,
     overwrite: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
@@ -53,18 +66,22 @@ def prepare_text_folder(
     name = Path(output).resolve().name
     dataset = load_text_folder(Path(directory), name, unknown=recipe.unknown, ordered=ordered)
     if names is not None:
-        shown, _ = read_display(names, dataset.split.train.item_ids.ids, "item")
-        dataset = replace(dataset, item_names=shown)
+        dataset = add_items(dataset, names)
     dataset.save(output, overwrite=overwrite)
     counts, dropped = dataset.counts, dataset.split.dropped
     lines = [
-        f"order of lines: {'that of time' if ordered else 'unknown (ordered=True or --ordered)'}",
+        str(order_line(dataset)),
         *([dropped_line(dropped)] if dropped else []),
         f"kept: {counts['users']:,} users x {counts['items']:,} items",
         f"split: train {counts['train']:,}, test {counts['test']:,} (given)",
         f"written to {output}",
     ]
-    return lines, {"output": str(output), "counts": counts, "dropped": dropped, "ordered": ordered}
+    return lines, {
+        "output": str(output),
+        "counts": counts,
+        "dropped": dropped,
+        "ordered": dataset.origin["ordered"],
+    }
 
 
 def dropped_line(count: int) -> str:

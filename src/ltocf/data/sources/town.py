@@ -23,7 +23,7 @@ from ltocf.data.sources.town_words import (
     NEIGHBOURHOODS,
     NOUNS,
 )
-from ltocf.data.splits import split_ratio
+from ltocf.data.splits import split_pairs
 
 YEAR_START, YEAR_SECONDS = 1_735_689_600, 365 * 86_400  # 2025, in seconds since 1970
 
@@ -78,7 +78,7 @@ def make_town(people: int = 2000, places: int = 1500, seed: int = 0) -> Town:
         }
     )
     origin = {"source": "town", "options": {"people": people, "places": places, "seed": seed}}
-    dataset = Dataset("town", split_ratio(interactions, 0.8, seed=seed), display, origin)
+    dataset = Dataset("town", split_pairs(interactions, seed=seed), display, origin)
     return Town(dataset, tastes, person_homes, place_kinds, place_homes)
 
 

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import Annotated, Any
+from collections.abc import Coroutine, Sequence
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Path, Query, Request, Response
+from starlette.convertors import Convertor, register_url_convertor
 
 from ltocf.data.interactions import shorten_id
+from ltocf.errors import LtocfError
 from ltocf.recommend.joined import Person
-from ltocf.service.live import Live
+from ltocf.recommend.rules import Rules
+from ltocf.service.engine import Engine
 from ltocf.service.problems import Problem, Unknown
-from ltocf.service.replies import ProblemOut
-from ltocf.service.schemas import LONGEST_ID, MOST_K, Text
-from ltocf.service.served import Served
+from ltocf.service.served_model import ServedModel
+from ltocf.service.wire.replies import ProblemOut
+from ltocf.service.wire.requests import MOST_K, SearchText, Text
 
+T = TypeVar("T")
+
+
+class AnyText(Convertor[str]):
+    """An id as part of a path: slashes belong to it, and so do newlines, which Starlette's own
+    'path' does not take: what was recorded must be found and forgotten."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", AnyText())
 UserPath = Annotated[Text, Path(examples=["ann"], description="A user's id.")]
 ItemPath = Annotated[Text, Path(examples=["tea"], description="An item's id.")]
 K = Annotated[int, Query(ge=1, le=MOST_K, description="How many.")]
-Search = Annotated[
-    str, Query(max_length=LONGEST_ID, pattern=r"^[^\x00]*$", description="What to look for.")
+Search = Annotated[SearchText, Query(description="What to look for.")]
+Where = Annotated[
+    list[Text],
+    Query(max_length=20, description="Conditions that every item meets, such as category=tea."),
 ]
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ProblemOut}}
 
 
-def live_of(request: Request) -> Live:
-    live: Live = request.app.state.live
+def live_of(request: Request) -> Engine:
+    live: Engine = request.app.state.live
     return live
 
 
@@ -34,14 +58,52 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(text.encode(), status, media_type="application/json")
 
 
+class Gone(Problem):
+    """Nobody reads this answer."""
+
+    status = 499
+
+    def __init__(self) -> None:
+        super().__init__("the client has closed the connection")
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What the work returns; it is given up when the client has gone."""
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Gone
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 def check_k(k: int, most: int) -> None:
     if k > most:
         raise Problem(f"k={k} is more than there are: {most}")
 
 
-def known_person(live: Live, served: Served, user: str) -> Person:
+def known_person(live: Engine, served: ServedModel, user: str) -> Person:
     """Who they are now; Unknown if there is nothing of them."""
-    person: Person = live.person_now(served, user)
+    person = live.person_now(served, user)
     if served.is_cold(person):
         raise Unknown(f"unknown user {shorten_id(user)}: neither in the data nor in the events")
     return person
+
+
+def rules_of(served: ServedModel, where: Sequence[str]) -> Rules:
+    """The conditions of a request. One that names what items do not have is answered as an unknown
+    item is."""
+    try:
+        rules = Rules.parse(where)
+        served.blocked_by(rules)
+    except LtocfError as unknown:
+        raise Unknown(str(unknown)) from None
+    return rules

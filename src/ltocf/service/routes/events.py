@@ -1,21 +1,31 @@
-"""POST /events"""
+"""POST /events, and DELETE /events/{key}"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Header, Request, Response
+from fastapi import APIRouter, Body, Header, Path, Request, Response
 
-from ltocf.service.events import Event, now
-from ltocf.service.replies import Committed
+from ltocf.service.problems import Conflict, Unknown
 from ltocf.service.routes.common import NOT_FOUND, answer, live_of
-from ltocf.service.schemas import EventIn, EventsIn, OneOrMany, Text
+from ltocf.service.store.events import Event, now
+from ltocf.service.store.recent import take_back
+from ltocf.service.wire.replies import EventReceipt, ProblemOut, TakenBack
+from ltocf.service.wire.requests import EventIn, EventsIn, OneOrMany, Text
 
 router = APIRouter()
 
 
-@router.post("/events", status_code=201, response_model=Committed, responses=NOT_FOUND)
+DAY = 86_400_000_000  # in microseconds
+
+
+@router.post(
+    "/events",
+    status_code=201,
+    response_model=EventReceipt,
+    responses=NOT_FOUND | {409: {"model": ProblemOut}},
+)
 async def add_events(
     request: Request,
     body: Annotated[OneOrMany, Body()],
@@ -34,6 +44,25 @@ async def add_events(
     return answer({"accepted": len(added), "repeated": len(events) - len(added)}, 201)
 
 
+@router.delete(
+    "/events/{key:id}",
+    response_model=TakenBack,
+    responses=NOT_FOUND | {409: {"model": ProblemOut}},
+)
+async def take_event_back(
+    request: Request, key: Annotated[Text, Path(description="Of the event, as it was sent.")]
+) -> Response:
+    """Take one event back, as if it had never come; what the model has learned from stays."""
+    live = live_of(request)
+    after = live.served.trained
+    event = await live.write(lambda wanted: take_back(live.store, key, after=after, wanted=wanted))
+    if event is None:
+        raise Unknown("no event has this key")
+    if event.number <= after:
+        raise Conflict("the model has learned from this event, so it cannot be taken back")
+    return answer({"removed": 1})
+
+
 def _event(given: EventIn, place: int, request_key: str | None) -> Event:
     key = given.key
     if key is None and request_key is not None:
@@ -42,4 +71,6 @@ def _event(given: EventIn, place: int, request_key: str | None) -> Event:
         moment = round(given.time.timestamp() * 1e6)
     else:
         moment = now() if given.time is None else round(given.time * 1e6)
+    if not 0 <= moment <= now() + DAY:  # clocks differ, but not by days
+        raise Conflict("time: lies before 1970 or more than a day ahead of this service's clock")
     return Event(str(given.user), str(given.item), moment, given.kind, key)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from fastapi import APIRouter, Request, Response
 
-from ltocf.service.replies import FoundItems, SimilarItems
-from ltocf.service.routes.common import NOT_FOUND, ItemPath, K, Search, answer, check_k, live_of
-from ltocf.service.served import Served
+from ltocf.recommend.rules import Rules
+from ltocf.service.routes.common import (
+    NOT_FOUND,
+    ItemPath,
+    K,
+    Search,
+    Where,
+    answer,
+    check_k,
+    live_of,
+    rules_of,
+)
+from ltocf.service.served_model import ServedModel
+from ltocf.service.wire.replies import FoundItems, SimilarItems
 
 router = APIRouter()
 
 
-@router.get("/items/{item:path}/similar", response_model=SimilarItems, responses=NOT_FOUND)
+@router.get("/items/{item:id}/similar", response_model=SimilarItems, responses=NOT_FOUND)
 async def similar_items(request: Request, item: ItemPath, k: K = 10) -> Response:
     """The items most like one."""
     live = live_of(request)
@@ -28,23 +41,36 @@ async def similar_items(request: Request, item: ItemPath, k: K = 10) -> Response
     return answer({"model": served.version, "item": served.item(row), "items": items})
 
 
-@router.get("/items", response_model=FoundItems)
+@router.get("/items", response_model=FoundItems, responses=NOT_FOUND)
 async def find_items(
     request: Request,
     query: Search = "",
     k: K = 10,
+    where: Where = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """Items whose name or id holds a text; those that begin with it first, then the popular."""
+    """Items whose name or id holds every word; those that begin so first, then the popular."""
     live = live_of(request)
     served = live.served
-    rows = await live.ask(lambda: search(served, query, k))
+    allowed = rules_of(served, where)
+    rows = await live.ask(lambda: search(served, query, k, allowed))
     return answer({"model": served.version, "items": [served.item(row) for row in rows]})
 
 
-def search(served: Served, query: str, k: int) -> list[int]:
-    text = query.strip().lower()
-    found = served.searched.str.contains(text, literal=True).arg_true().to_numpy()
-    starts = served.searched.gather(found).str.starts_with(text).to_numpy()
-    order = np.lexsort((found, -served.seen.item_degrees[found], ~starts))
+def search(served: ServedModel, query: str, k: int, rules: Rules = Rules()) -> list[int]:  # noqa: B008 - immutable
+    """The items that hold every word of the query, in any order: those that begin with the whole of
+    it first, then those of which each word begins a word, then the popular."""
+    words = query.lower().split()
+    texts = served.searched
+    found = np.arange(len(texts))
+    if rules.where:
+        found = np.flatnonzero(~served.blocked_by(rules))
+    for word in words:
+        found = found[texts.gather(found).str.contains(word, literal=True).to_numpy()]
+    some = texts.gather(found)
+    starts = some.str.starts_with(" ".join(words)).to_numpy()
+    begun = np.zeros(len(found), dtype=np.int64)
+    for word in words:
+        begun += some.str.contains(rf"(^|\W){re.escape(word)}").to_numpy()
+    order = np.lexsort((found, -served.seen.item_degrees[found], -begun, ~starts))
     rows: list[int] = found[order[:k]].tolist()
     return rows

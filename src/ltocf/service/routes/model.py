@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from fastapi import APIRouter, Request, Response
 
-from ltocf.errors import ConfigError
-from ltocf.service.live import Live
-from ltocf.service.replies import ModelOut
+from ltocf.errors import ConfigError, RunError
+from ltocf.service.boards import KINDS, categories
+from ltocf.service.engine import Engine
+from ltocf.service.observing.telemetry import Telemetry, by_model
 from ltocf.service.routes.common import answer, live_of
-from ltocf.service.served import Served
-from ltocf.service.telemetry import Telemetry, by_model
+from ltocf.service.served_model import ServedModel
+from ltocf.service.wire.replies import ModelOut
 
 router = APIRouter()
 POINTS = 101  # of a drawn response
@@ -26,33 +26,46 @@ async def model(request: Request) -> Response:
     return answer(await live.ask(lambda: describe(live, live.served, request.app.state.telemetry)))
 
 
-def describe(live: Live, served: Served, telemetry: Telemetry) -> dict[str, Any]:
-    recommender, lines = served.recommender, live.store.qualities()
+def describe(live: Engine, served: ServedModel, telemetry: Telemetry) -> dict[str, Any]:
+    recommender, lines = served.recommender, live.monitor.qualities
     return {
         "model": served.version,
         "name": recommender.config.model_name,
         "data": {"name": recommender.dataset.name, **recommender.dataset.counts},
         "explains": served.explains,
+        "categories": categories(served),
+        "boards": list(KINDS),
         "metrics": dict(served.metrics),
         "epochs": [
             {"epoch": record.epoch, "loss": record.loss, "metrics": record.metrics}
             for record in served.epochs
         ],
-        "times": recommender.model.extracted_times(),
+        "times": _times(served),
         "response": response_curves(served),
-        "events": {"all": live.store.last(), "since_training": live.store.last() - served.trained},
+        "events": {
+            "all": live.monitor.last,
+            "since_training": max(0, live.monitor.last - served.trained),
+        },
         "online": [line._asdict() for line in by_model(lines)],
         "hours": [line._asdict() for line in lines[-HOURS:]],
         "requests": telemetry.totals()._asdict(),
     }
 
 
-@torch.no_grad()
-def response_curves(served: Served) -> dict[str, list[float]] | None:
+def _times(served: ServedModel) -> list[float]:
+    try:
+        return served.recommender.model.extracted_times()
+    except RunError:  # the run has been removed meanwhile
+        return []
+
+
+def response_curves(served: ServedModel) -> dict[str, list[float]] | None:
     """h over the spectrum of the graph, by name, with x among them; none for other models."""
     try:
         responses = served.recommender.model.responses()
-    except ConfigError:
+    except (ConfigError, RunError):  # or the run has been removed meanwhile
         return None
+    import torch
+
     x = torch.linspace(-1, 1, POINTS, dtype=torch.float64)
-    return {"x": x.tolist()} | {name: of(x).tolist() for name, of in responses.items()}
+    return {"x": x.tolist()} | {name: of(x).detach().tolist() for name, of in responses.items()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -12,27 +14,44 @@ from ltocf.data.interactions import Id
 from ltocf.errors import DataError
 from ltocf.recommend.joined import Person, joined_histories
 from ltocf.recommend.requests import blocked_items
-from ltocf.service.lists import Answer, Wanted
+from ltocf.scorers.scorer import NOBODY
+from ltocf.service.engine import Engine
+from ltocf.service.lists import (
+    FEW_LISTS,
+    Answer,
+    ListRequest,
+    is_short,
+    list_slices,
+    refuse_too_much,
+    text_slices,
+    to_json,
+)
 from ltocf.service.lists import reasons as reasons_of
 from ltocf.service.problems import Conflict, Unknown
-from ltocf.service.replies import ExplanationOut, ListOut, ListsOut, ProblemOut
 from ltocf.service.routes.common import (
     NOT_FOUND,
     K,
     UserPath,
+    Where,
     answer,
     check_k,
     known_person,
     live_of,
+    rules_of,
+    while_connected,
 )
-from ltocf.service.schemas import ListsIn, ListsOfUsers, Text
-from ltocf.service.served import Served
+from ltocf.service.served_model import ServedModel
+from ltocf.service.wire.replies import ExplanationOut, ListOut, ListsOut, ProblemOut
+from ltocf.service.wire.requests import ListsIn, ListsOfUsers, Text
+from ltocf.service.work.slices import Slices
 
 router = APIRouter()
+# k, keep_seen, candidates, exclude, reasons, where
+Options = tuple[int, bool, Sequence[Id] | None, Sequence[Id], bool, Sequence[str]]
 SomeItems = Annotated[list[Text], Query(max_length=100)]
 
 
-@router.get("/users/{user:path}/recommendations", response_model=ListOut, responses=NOT_FOUND)
+@router.get("/users/{user:id}/recommendations", response_model=ListOut, responses=NOT_FOUND)
 async def recommend(
     request: Request,
     user: UserPath,
@@ -41,13 +60,29 @@ async def recommend(
     reasons: Annotated[bool, Query(description="Add the exact reasons to each item.")] = False,
     exclude: SomeItems = [],  # noqa: B006 - FastAPI copies it
     candidates: Annotated[list[Text] | None, Query(max_length=100)] = None,
+    where: Where = [],  # noqa: B006 - FastAPI copies it
+    without: Annotated[
+        list[Text],
+        Query(max_length=100, description="Items of their history, as if never touched."),
+    ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """The best items of a user, who may have come a moment ago. Before their first event they get
     what is popular now."""
     live = live_of(request)
-    served = live.served
-    wanted = _wanted(served, [user], k, keep_seen, candidates, exclude, reasons)
-    return answer({"model": served.version} | await live.list_for(wanted[0]))
+    served, arm = live.served_for(user)
+    started = time.perf_counter()
+    options = _options(live, served, 1, k, keep_seen, candidates, exclude, reasons, where)
+    (person,), stale = await live.people(served, [user])
+    if without:
+        person = person._replace(without=served.item_rows(without))
+    wanted = replace(options, person=person, user=user, stale=stale, arm=arm)
+    if is_short(1, k, reasons):
+        found = await live.short_lists(wanted)
+    else:
+        (found,) = await while_connected(request, live.reasons(list_slices([wanted])))
+    if not without:  # a question about what might have been is no list that was shown
+        _shown(request, [wanted], [found], time.perf_counter() - started)
+    return answer({"model": served.version} | found)
 
 
 @router.post("/recommendations", response_model=ListsOut, responses=NOT_FOUND)
@@ -55,33 +90,84 @@ async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> 
     """Lists of many users, or of somebody new by the items that they have."""
     live = live_of(request)
     served = live.served
-    who: list[str | Person]
+    started = time.perf_counter()
+    options = body.k, body.keep_seen, body.candidates, body.exclude, body.reasons, body.where
     if isinstance(body, ListsOfUsers):
-        who = [str(user) for user in body.users]
+        wanted = await _of_users(live, [str(user) for user in body.users], options)
     else:
-        who = [Person.of_history(served.item_rows(body.history))]
-    wanted = _wanted(
-        served, who, body.k, body.keep_seen, body.candidates, body.exclude, body.reasons
-    )
-    lists = await asyncio.gather(*map(live.list_for, wanted))
-    return answer({"model": served.version, "lists": lists})
+        person = Person.of_history(served.item_rows(body.history))
+        wanted = [replace(_options(live, served, 1, *options), person=person)]
+    if is_short(len(wanted), body.k, body.reasons):
+        lists = await asyncio.gather(*map(live.short_lists, wanted))
+        text = b",".join(map(to_json, lists))
+    else:
+        queue = live.reasons if len(wanted) == 1 else live.large
+        lists, text = await while_connected(request, queue(text_slices(wanted)))
+    _shown(request, wanted, lists, time.perf_counter() - started)
+    whole = b'{"model":%s,"lists":[%s]}' % (to_json(served.version), text)
+    return Response(whole, media_type="application/json")
 
 
-def _wanted(
-    served: Served,
-    who: Sequence[str | Person],
+async def _of_users(live: Engine, users: Sequence[str], options: Options) -> list[ListRequest]:
+    """A request for each, by the model that answers them."""
+    arms = [live.served_for(user) for user in users]
+    made: dict[ServedModel, ListRequest] = {}
+    people: dict[ServedModel, Iterator[Person]] = {}
+    for model in dict.fromkeys(model for model, _ in arms):
+        theirs = [user for user, (one, _) in zip(users, arms, strict=True) if one is model]
+        found, stale = await live.people(model, theirs)
+        made[model] = replace(_options(live, model, len(users), *options), stale=stale)
+        people[model] = iter(found)
+    return [
+        replace(made[model], person=next(people[model]), user=user, arm=arm)
+        for user, (model, arm) in zip(users, arms, strict=True)
+    ]
+
+
+def _shown(
+    request: Request, wanted: Sequence[ListRequest], lists: Sequence[Answer], seconds: float
+) -> None:
+    """Tell the feed of a few lists, and the experiment, if there is one, of all."""
+    for one, found in zip(wanted[:FEW_LISTS], lists, strict=False):
+        request.app.state.feed.add(one.served.version, found, seconds, one.arm)
+    experiment = live_of(request).experiment
+    if experiment is not None:
+        for one, found in zip(wanted, lists, strict=True):
+            if one.user is not None:
+                experiment.expose(one.user, one.arm, [entry["item"] for entry in found["items"]])
+
+
+def _options(
+    live: Engine,
+    served: ServedModel,
+    lists: int,
     k: int,
     keep_seen: bool,
     candidates: Sequence[Id] | None,
     exclude: Sequence[Id],
     with_reasons: bool,
-) -> list[Wanted]:
+    where: Sequence[str],
+) -> ListRequest:
+    """A request for nobody yet."""
     check_k(k, len(served.item_ids))
+    refuse_too_much(lists, k, with_reasons)
     try:
         blocked = blocked_items(served.seen.item_ids, candidates, exclude)
     except DataError as unknown:
         raise Unknown(str(unknown)) from None
-    return [Wanted(served, one, k, keep_seen, blocked, with_reasons) for one in who]
+    if where:
+        others = served.blocked_by(rules_of(served, where))
+        blocked = others if blocked is None else blocked | others
+    nobody = Person.known(NOBODY)
+    return ListRequest(
+        served,
+        nobody,
+        k,
+        keep_seen=keep_seen,
+        blocked=blocked,
+        reasons=with_reasons,
+        popularity=live.popularity.of(served),
+    )
 
 
 @router.get(
@@ -99,19 +185,21 @@ async def explain(
 ) -> Response:
     """Why somebody's score of an item is what it is: the exact terms of the sum."""
     live = live_of(request)
-    served = live.served
+    served = live.served if user is None else live.served_for(user)[0]
     if user is not None and history is not None:
         raise Conflict("give either user or history")
     row = served.item_row(item)
 
-    def find() -> Answer:
-        if user is not None:
-            person = known_person(live, served, user)
-        else:
-            person = Person.of_history(served.item_rows(history or []))
+    if user is not None:
+        person = await live.ask(lambda: known_person(live, served, user))
+    else:
+        person = Person.of_history(served.item_rows(history or []))
+
+    def find() -> Slices[Answer]:
         joined = joined_histories(served.train, [person])
+        yield
         return reasons_of(served, row, joined, person.row, most=None)
 
-    found = await live.ask(find)
+    found = await live.reasons(find())
     about = {"model": served.version, "item": served.item(row)}
     return answer(about | ({} if user is None else {"user": user}) | found)

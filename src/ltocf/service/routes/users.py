@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import polars as pl
 from fastapi import APIRouter, Request, Response
 
 from ltocf.data.interactions import shorten_id
-from ltocf.models.scorer import NOBODY
+from ltocf.scorers.scorer import NOBODY
 from ltocf.service.problems import Unknown
-from ltocf.service.replies import FoundUsers, HistoryOut, SimilarUsers
 from ltocf.service.routes.common import (
     NOT_FOUND,
     K,
@@ -21,11 +22,12 @@ from ltocf.service.routes.common import (
     known_person,
     live_of,
 )
+from ltocf.service.wire.replies import FoundUsers, HistoryOut, SimilarUsers
 
 router = APIRouter()
 
 
-@router.get("/users/{user:path}/history", response_model=HistoryOut, responses=NOT_FOUND)
+@router.get("/users/{user:id}/history", response_model=HistoryOut, responses=NOT_FOUND)
 async def history(request: Request, user: UserPath) -> Response:
     """What a user has, the latest first: the data set and all that happened since."""
     live = live_of(request)
@@ -45,7 +47,7 @@ def _written(microseconds: int) -> str:
         return str(microseconds)
 
 
-@router.get("/users/{user:path}/similar", response_model=SimilarUsers, responses=NOT_FOUND)
+@router.get("/users/{user:id}/similar", response_model=SimilarUsers, responses=NOT_FOUND)
 async def similar_users(request: Request, user: UserPath, k: K = 10) -> Response:
     """The users most like one who was there in training."""
     live = live_of(request)
@@ -54,23 +56,36 @@ async def similar_users(request: Request, user: UserPath, k: K = 10) -> Response
     person = await live.ask(lambda: known_person(live, served, user))
     if person.row == NOBODY:
         raise Unknown(f"user {shorten_id(user)} was not there in training, so nobody is like them")
-    table = await live.ask(lambda: served.recommender.similar_users(user, k))
-    users = table.select("rank", user="similar", score="score").to_dicts()
+
+    def find() -> list[dict[str, Any]]:
+        gone = live.store.forgotten(served.trained)
+        most = min(k + len(gone), served.seen.n_users)
+        table = served.recommender.similar_users(user, most)
+        found = table.select(user=pl.col("similar").cast(pl.String), score="score").to_dicts()
+        hidden = set(live.store.forgotten_among((one["user"] for one in found), gone))
+        shown = [one for one in found if one["user"] not in hidden]
+        return [{"rank": rank, **one} for rank, one in enumerate(shown[:k], start=1)]
+
+    users = await live.ask(find)
     return answer({"model": served.version, "user": user, "users": users})
 
 
-@router.delete("/users/{user:path}", status_code=204, responses=NOT_FOUND)
+@router.delete("/users/{user:id}", status_code=204, responses=NOT_FOUND)
 async def forget(request: Request, user: UserPath) -> Response:
     """Forget a person: their events are removed, and what the data set has of them no longer
     counts; the next update takes it out of the data set too."""
     live = live_of(request)
     served = live.served
 
-    def remove() -> None:
-        known_person(live, served, user)
-        live.store.forget(user)
+    def remove(wanted: Callable[[], bool]) -> None:
+        if not live.store.has(user):  # of which the model may know nothing after a rollback
+            known_person(live, served, user)
+        live.store.forget(user, wanted)
 
-    await live.ask(remove)
+    await live.write(remove)
+    request.app.state.feed.forget(user)
+    if live.experiment is not None:
+        live.experiment.forget(user)
     return Response(status_code=204)
 
 
@@ -82,12 +97,15 @@ async def find_users(
 ) -> Response:
     """Users whose id begins with a text."""
     live = live_of(request)
-    ids = live.served.seen.user_ids.ids
+    served = live.served
 
     def find() -> list[str]:
-        texts = ids.cast(pl.String)
-        known = texts.filter(texts.str.starts_with(query)).head(k).to_list()
+        gone = live.store.forgotten(served.trained)
+        texts = served.seen.user_ids.ids.cast(pl.String)
+        known = texts.filter(texts.str.starts_with(query)).head(k + len(gone)).to_list()
+        hidden = set(live.store.forgotten_among(known, gone))
         newcomers = live.store.search_users(query, k)
-        return list(dict.fromkeys([*known, *newcomers]))[:k]
+        shown = [user for user in known if user not in hidden]
+        return list(dict.fromkeys([*shown, *newcomers]))[:k]
 
     return answer({"users": await live.ask(find)})

@@ -1,0 +1,118 @@
+"""How a log is read and split, as options: one table for every command that takes a log."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+
+def _option(type_: Any, help: str, *names: str, **more: Any) -> Any:
+    """An option that is None unless it is given, so that a command can tell."""
+    return Annotated[type_ | None, typer.Option(*names, help=help, show_default=False, **more)]
+
+
+def _column(what: str) -> Any:
+    guessed = "its name, or its number from 1. By default it is guessed."
+    return _option(str, f"The column of {what}: {guessed}", metavar="COLUMN")
+
+
+# The fields of `data.ingest.log.Reading`.
+READING: dict[str, Any] = {
+    "user": _column("users"),
+    "item": _column("items"),
+    "time": _column("times"),
+    "rating": _column("ratings"),
+    "threshold": _option(
+        float,
+        "Ratings from here on are likes. A lower one is kept as seen: it is neither learned nor "
+        "recommended.",
+    ),
+    "weight": _option(
+        str, "How strong an interaction is: plays, a quantity or a rating.", metavar="COLUMN"
+    ),
+    "repeats": _option(
+        str,
+        "How the weights of a repeated pair become one. Without --weight each row weighs 1, so "
+        "that sum counts the rows.",
+        metavar="sum|max",
+    ),
+    "kind": _option(
+        str,
+        "The column that tells views from purchases; --weigh says what each kind counts.",
+        metavar="COLUMN",
+    ),
+    "weigh": _option(
+        str,
+        "What each kind counts: view=1,cart=3,purchase=5,return=-5,dislike=hide. Below 0 it takes "
+        "back, 0 is passed over, and 'hide' is never recommended again.",
+        metavar="KIND=N,...",
+    ),
+    "time_format": _option(
+        str,
+        "How times are written: day-first, month-first, a form such as '%d.%m.%Y %H:%M', or what "
+        "numbers count in (seconds, milliseconds, microseconds, nanoseconds, numbers).",
+        metavar="FORM",
+    ),
+    "separator": _option(
+        str, "What stands between columns, such as ';' or '::'. By default it is found."
+    ),
+    "header": _option(
+        bool,
+        "Whether the first row names the columns. By default it is found out.",
+        "--header/--no-header",
+    ),
+    "encoding": _option(str, "Such as utf-8, utf-16 or latin-1. By default it is found out."),
+    "skip_bad": _option(
+        bool,
+        "Pass over rows that cannot be read, and count them, instead of failing.",
+        "--skip-bad",
+    ),
+}
+# The other fields of `data.ingest.prepare.Recipe`.
+SPLITTING: dict[str, Any] = {
+    "min_user": _option(int, "Interactions that a user must have. Default: 1."),
+    "min_item": _option(int, "Interactions that an item must have. Default: 1."),
+    "max_user": _option(int, "Keep the latest so many interactions of each user. Default: all."),
+    "split": _option(
+        str,
+        "How to choose test pairs: ratio, temporal, leave-last-out, cold-items (all pairs of a "
+        "tenth of the items) or none. Default: ratio.",
+    ),
+    "ratio": _option(float, "The share of train. Default: 0.8."),
+    "unknown": _option(
+        str, "Test pairs that train does not know: drop, keep or error. Default: drop."
+    ),
+    "validation": _option(
+        float, "The share of train to hold out, to choose an epoch by. Default: none."
+    ),
+}
+
+
+def with_log_options(*tables: dict[str, Any]) -> Callable[..., Callable[..., None]]:
+    """A command that also takes these options, and receives those that were given in one
+    dictionary, `given`, by the names of the fields of `Reading` and `Recipe`."""
+    options = {name: kind for table in tables for name, kind in table.items()}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            chosen = {name: values.pop(name) for name in options}
+            given = {name: value for name, value in chosen.items() if value is not None}
+            command(**values, given=given)
+
+        own = inspect.signature(command, eval_str=True).parameters
+        kept = [parameter for name, parameter in own.items() if name != "given"]
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in options.items()
+        ]
+        whole = inspect.Signature([*kept, *added])
+        run.__signature__ = whole  # type: ignore[attr-defined]
+        run.__annotations__ = {name: p.annotation for name, p in whole.parameters.items()}
+        return run
+
+    return decorate

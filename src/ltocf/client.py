@@ -1,0 +1,215 @@
+"""A client of the service in Python, with nothing but the standard library.
+
+    from ltocf.client import Client
+
+    with Client("http://127.0.0.1:8000", key="ltocf_...") as shop:
+        shop.add_event("ann", "tea")
+        shop.recommend("ann", k=5, reasons=True)
+
+A request that was not answered, or answered with 429 or 503, is sent again a few times. Events
+carry a key that is made once, so that one that is delivered twice counts once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from ltocf.errors import LtocfError
+
+AGAIN = (429, 502, 503, 504)  # statuses that may be others in a moment
+MOST_EVENTS = 1000  # of one request
+Answer = dict[str, Any]
+
+
+class ServiceError(LtocfError):
+    """The service refused; `status` says how, and 0 that it was not reached."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """One connection for each thread that uses it; any number of threads may."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        attempts: int = 5,
+        pause: float = 0.1,
+    ) -> None:
+        """`pause` seconds after the first failure, then twice as long each time, with some chance
+        in it, so that many clients do not come back at once."""
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ServiceError(f"address {address!r}: write http://HOST:PORT or https://HOST")
+        self._parts, self._timeout, self._attempts, self._pause = parts, timeout, attempts, pause
+        self._headers = {"accept-encoding": "gzip"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        self._local = threading.local()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection of this thread."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    # What is written
+
+    def add_event(self, user: str, item: str, **others: Any) -> Answer:
+        """Commit one event; `time`, `kind` and `key` as in the interface."""
+        return self.add_events([{"user": user, "item": item, **others}])
+
+    def add_events(self, events: Iterable[Mapping[str, Any]]) -> Answer:
+        """Commit any number of events, a thousand at a time; each gets a key unless it has one."""
+        keyed = [{"key": uuid.uuid4().hex, **event} for event in events]
+        total = {"accepted": 0, "repeated": 0}
+        for start in range(0, len(keyed), MOST_EVENTS):
+            body = {"events": keyed[start : start + MOST_EVENTS]}
+            found = self.request("POST", "/events", body)
+            total = {name: total[name] + found[name] for name in total}
+        return total
+
+    def take_back(self, key: str) -> Answer:
+        """As if the event with this key had never come."""
+        return self.request("DELETE", f"/events/{_part(key)}")
+
+    def forget(self, user: str) -> None:
+        self.request("DELETE", f"/users/{_part(user)}")
+
+    # What is asked
+
+    def recommend(self, user: str, k: int = 10, **options: Any) -> Answer:
+        """The list of a user; `reasons`, `exclude`, `candidates`, `where` and others as in the
+        interface."""
+        return self._get(f"/users/{_part(user)}/recommendations", k=k, **options)
+
+    def recommend_many(self, users: Sequence[str], k: int = 10, **options: Any) -> list[Answer]:
+        found = self.request("POST", "/recommendations", {"users": list(users), "k": k, **options})
+        lists: list[Answer] = found["lists"]
+        return lists
+
+    def recommend_new(self, history: Sequence[str], k: int = 10, **options: Any) -> Answer:
+        """The list of somebody new, by what they have, the latest last."""
+        body = {"history": list(history), "k": k, **options}
+        found: Answer = self.request("POST", "/recommendations", body)["lists"][0]
+        return found
+
+    def explain(self, item: str, **whose: Any) -> Answer:
+        """Of `user=` or `history=`: the exact terms of one score."""
+        return self._get("/explanations", item=item, **whose)
+
+    def similar_items(self, item: str, k: int = 10) -> Answer:
+        return self._get(f"/items/{_part(item)}/similar", k=k)
+
+    def similar_users(self, user: str, k: int = 10) -> Answer:
+        return self._get(f"/users/{_part(user)}/similar", k=k)
+
+    def history(self, user: str) -> Answer:
+        return self._get(f"/users/{_part(user)}/history")
+
+    def find_items(self, query: str, k: int = 10, **options: Any) -> list[Answer]:
+        items: list[Answer] = self._get("/items", query=query, k=k, **options)["items"]
+        return items
+
+    def board(self, kind: str = "popular", k: int = 10, **options: Any) -> list[Answer]:
+        """'popular', 'trending' or 'new'."""
+        items: list[Answer] = self._get(f"/{kind}", k=k, **options)["items"]
+        return items
+
+    def model(self) -> Answer:
+        return self._get("/model")
+
+    # How
+
+    def _get(self, path: str, **query: Any) -> Answer:
+        given = {name: _written(value) for name, value in query.items() if value is not None}
+        return self.request("GET", f"{path}?{urlencode(given, doseq=True)}" if given else path)
+
+    def request(self, method: str, target: str, body: Any = None) -> Answer:
+        """The answer to any request of the interface; a ServiceError if it is refused."""
+        sent = None if body is None else json.dumps(body).encode()
+        headers = self._headers | ({} if sent is None else {"content-type": "application/json"})
+        for attempt in range(1, self._attempts + 1):
+            last = attempt == self._attempts
+            try:
+                status, waiting, content = self._send(method, target, sent, headers)
+            except (OSError, http.client.HTTPException) as failure:
+                self.close()
+                if last:
+                    where = f"{self._parts.hostname}:{self._parts.port or ''}"
+                    raise ServiceError(f"{where} does not answer: {failure!r}") from None
+                waiting = None
+            else:
+                if status < 400:
+                    found: Answer = json.loads(content) if content else {}
+                    return found
+                if status not in AGAIN or last:
+                    raise ServiceError(_detail(content, status), status)
+            self._wait(attempt, waiting)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _send(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, str | None, bytes]:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            secure = self._parts.scheme == "https"
+            kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+            host = str(self._parts.hostname)
+            connection = kind(host, self._parts.port, timeout=self._timeout)
+            self._local.connection = connection
+        connection.request(method, self._parts.path.rstrip("/") + target, body, dict(headers))
+        reply = connection.getresponse()
+        content = reply.read()
+        if reply.getheader("content-encoding") == "gzip":
+            content = gzip.decompress(content)
+        return reply.status, reply.getheader("retry-after"), content
+
+    def _wait(self, attempt: int, asked: str | None) -> None:
+        pause = self._pause * 2 ** (attempt - 1) * (0.5 + random.random())  # noqa: S311 - no secret
+        told = float(asked) if asked is not None and asked.isdigit() else 0.0
+        time.sleep(max(pause, told))
+
+
+def _part(id_: str) -> str:
+    """An id as part of a path: '.' and '..' would be taken for directories on the way."""
+    text = quote(str(id_), safe="")
+    return text.replace(".", "%2E") if set(text) == {"."} else text
+
+
+def _written(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _detail(content: bytes, status: int) -> str:
+    try:
+        return str(json.loads(content)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return f"the service answered {status}"

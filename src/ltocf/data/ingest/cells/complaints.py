@@ -1,0 +1,68 @@
+"""What is said of a log: what is wrong with a row, and which columns could count but do not."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ltocf.data.ingest.cells.kinds import EXAMPLE
+from ltocf.data.ingest.columns import LogColumns, guess_column
+from ltocf.data.ingest.readers import EXTRA, Table, reading
+from ltocf.data.ingest.roles import OPTIONAL
+from ltocf.data.pairs.store import LARGEST_WEIGHT, LEAST_WEIGHT
+
+HINTS = {
+    "rating": "column {name!r}: every rating counts as a like; "
+    "threshold=4 (--threshold 4) asks for 4 or more",
+    "weight": "column {name!r} is not used; weight= (--weight {name}) lets it count as strength",
+    "kind": "column {name!r}: every kind of event counts alike; kind= and weigh= (--kind {name} "
+    f"--weigh {EXAMPLE}) tell what each counts",
+    "time": "column {name!r} holds dates and is not used; time= (--time {name}) lets the order "
+    "count",
+}
+DATE = r"^\s*\d{1,4}[-./]\d{1,2}[-./]\d{1,4}"
+SAMPLE_ROWS = 100
+
+
+def unused_columns(table: Table, columns: LogColumns) -> list[str]:
+    """A hint for each column of ratings, weights, kinds or dates that is passed over."""
+    used = set(columns.names().values())
+    notes = []
+    for role in OPTIONAL:
+        name = guess_column(table, role)
+        if name is not None and name not in used:
+            used.add(name)
+            notes.append(HINTS[role].format(name=name))
+    if columns.time is None and (name := _dates_in(table, used)):
+        notes.append(HINTS["time"].format(name=name))
+    return notes
+
+
+def _dates_in(table: Table, used: set[str]) -> str | None:
+    """A column, not used yet, whose first values are all dates."""
+    names = [name for name in table.schema.names() if name not in used and name != EXTRA]
+    with reading(table.label):
+        sample = table.frame.select(names).head(SAMPLE_ROWS).collect()
+    for name in names:
+        values = sample[name].drop_nulls()
+        if isinstance(values.dtype, pl.Date | pl.Datetime):
+            return name
+        if values.dtype == pl.String and len(values) and values.str.contains(DATE).all():
+            return name
+    return None
+
+
+def what_is_wrong(role: str, value: object) -> str:
+    """Of a value in the column of this role."""
+    shown = repr(value)[:60]
+    if role in ("user", "item"):
+        missing = value is None or str(value).strip() == "" or value != value
+        return f"no {role} id" if missing else f"{role} id {shown} is not a whole number"
+    if value is None:
+        return f"no {role}"
+    if role == "rating":
+        return f"{shown} is not a number"
+    if role == "weight":
+        return f"{shown} is not a weight between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
+    if role == "kind":
+        return f"kind {shown} is not in weigh (--weigh); name it there (0 passes over it)"
+    return f"time {shown} is not written like the others"

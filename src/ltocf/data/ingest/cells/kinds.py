@@ -1,0 +1,80 @@
+"""Kinds of events, and what each counts: view=1,cart=3,purchase=5,return=-5,dislike=hide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, isfinite
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ltocf.data.ingest.readers import Table
+from ltocf.errors import ConfigError
+
+HIDE = "hide"
+EXAMPLE = "view=1,cart=3,purchase=5,return=-5,dislike=hide"
+
+
+def parse_kinds(table: str | Mapping[str, float | str] | None) -> dict[str, float]:
+    """What each kind counts. Above 0 it is a like of that strength, below 0 it takes back so much,
+    and 0 is passed over. 'hide' is minus infinity: it takes back everything, for good."""
+    if table is None:
+        return {}
+    entries = _entries(table) if isinstance(table, str) else [*table.items()]
+    kinds: dict[str, float] = {}
+    for kind, value in entries:
+        if kind in kinds:
+            raise ConfigError(f"weigh (--weigh) names {kind!r} twice; name each kind once")
+        kinds[kind] = -inf if str(value) == HIDE else _number(kind, value)
+    if not any(value > 0 for value in kinds.values()):
+        raise ConfigError(
+            f"weigh (--weigh) has no kind above 0, so nothing would be a like; give one, as in "
+            f"{EXAMPLE}"
+        )
+    return kinds
+
+
+def _entries(text: str) -> list[tuple[str, str]]:
+    found = []
+    for entry in text.split(","):
+        kind, mark, value = (word.strip() for word in entry.rpartition("="))
+        if not (kind and mark and value):
+            raise ConfigError(f"weigh (--weigh) has {entry!r}; write KIND=NUMBER, as in {EXAMPLE}")
+        found.append((kind, value))
+    return found
+
+
+def _number(kind: str, value: float | str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = inf
+    if not isfinite(number):
+        raise ConfigError(
+            f"weigh (--weigh) has {kind}={value}; give a number, or 'hide' for what a user does "
+            "not want to see again"
+        )
+    return number
+
+
+def kind_expression(table: Table, name: str, kinds: Mapping[str, float]) -> pl.Expr:
+    """What the kind of each row counts, null where the table does not have it."""
+    text = pl.col(name).cast(pl.String).str.strip_chars()
+    names, numbers = list(kinds), [float(value) for value in kinds.values()]
+    return text.replace_strict(
+        pl.Series(names, dtype=pl.String),
+        pl.Series(numbers, dtype=pl.Float64),
+        default=None,
+        return_dtype=pl.Float64,
+    )
+
+
+def weight_of_row(rows: pl.DataFrame) -> NDArray[np.float32]:
+    """What each row counts: its weight times that of its kind. A kind that takes back always does,
+    whether or not the log writes its quantity with a minus."""
+    weight = rows["weight"].to_numpy() if "weight" in rows.columns else np.ones(rows.height)
+    if "kind" in rows.columns:
+        kind = rows["kind"].to_numpy()
+        weight = np.where(kind < 0, np.abs(weight) * kind, weight * kind)
+    return weight.astype(np.float32)

@@ -1,0 +1,41 @@
+"""Tags of items as further users: each has all its items, so that a graph has a node for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ltocf.data.interactions import IdMap, Interactions
+from ltocf.errors import ConfigError
+
+
+def tags_as_users(train: Interactions, weight: float) -> Interactions:
+    """The pairs, and after the users one more for each tag, who has the tag's items.
+
+    Such a pair counts `weight` times as much as that of a user who touched an item once. So an item
+    that nobody has touched is a node of the graph like any other, two edges from those that share a
+    tag with it. With weight 0 these are the pairs alone.
+    """
+    if not weight:
+        return train
+    if train.item_tags is None:
+        raise ConfigError(
+            f"tag_weight = {weight!r} needs attributes of the items, which these data do not have; "
+            "give a table of items (--items) with categories or tags, or leave tag_weight out"
+        )
+    from scipy.sparse import csr_array
+
+    by_tag = csr_array(train.item_tags.T)
+    tags = np.repeat(np.arange(by_tag.shape[0]), np.diff(by_tag.indptr)) + train.n_users
+    weights = None
+    if train.weights is not None or weight != 1:
+        # A pair counts log2(1 + its weight), so that this one counts `weight`.
+        ours = np.ones(len(train), np.float32) if train.weights is None else train.weights
+        theirs = np.full(len(tags), 2.0**weight - 1, np.float32)
+        weights = np.concatenate([ours, theirs])
+    return Interactions.build(
+        np.concatenate([train.users, tags]),
+        np.concatenate([train.items, by_tag.indices]),
+        IdMap.range(train.n_users + by_tag.shape[0]),
+        train.item_ids,
+        weights=weights,
+    )

@@ -1,0 +1,46 @@
+"""What the times of a log mean: which moments they are, and which is the latest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltocf.data.interactions import Interactions
+from ltocf.data.times import LEAST
+from ltocf.data.times import clock as clock
+
+
+def moments(train: Interactions) -> NDArray[np.datetime64] | None:
+    """When each pair was first seen, in UTC; None if no clock was read. (n_pairs,)"""
+    times = train.timestamps
+    if times is None or not len(times) or int(times.max()) < LEAST["seconds"]:
+        return None
+    return (times * clock(train)).astype("datetime64[us]")
+
+
+def clock_now() -> datetime:
+    """What time it is, in UTC."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def present(train: Interactions) -> datetime:
+    """The moment of the latest pair, which is when the log was made; else what time it is."""
+    times = moments(train)
+    if times is None:
+        return clock_now()
+    latest: datetime = times.max().astype(datetime)
+    return latest
+
+
+def first_touched(train: Interactions) -> NDArray[np.datetime64] | None:
+    """When each item was first touched, NaT for never; None if no clock was read. (n_items,)"""
+    times = moments(train)
+    if times is None:
+        return None
+    first = np.full(train.n_items, np.iinfo(np.int64).max)
+    np.minimum.at(first, train.items, times.astype(np.int64))
+    touched: NDArray[np.datetime64] = first.astype("datetime64[us]")
+    touched[train.item_degrees == 0] = np.datetime64("NaT")
+    return touched

@@ -1,0 +1,91 @@
+"""Until when something may take: whatever works under a deadline is stopped when it has passed.
+
+Work that tells its progress is stopped there. A process of its own, as `ltocf train` has for a
+search, is also stopped between two calls into a library, by an alarm of the system; and whoever
+started that process ends it if even that was not enough.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from ltocf.errors import ConfigError
+from ltocf.progress import OutOfTime, Progress
+
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+class Deadline:
+    """So many seconds, some of which may have passed already."""
+
+    def __init__(self, seconds: float, *, passed: float = 0.0, alarms: bool = False) -> None:
+        self.seconds, self._began = seconds, time.monotonic() - passed
+        self._alarms = alarms and hasattr(signal, "setitimer")
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.elapsed
+
+    @contextmanager
+    def limit(self, seconds: float, progress: Progress) -> Iterator[Progress]:
+        """A progress that raises OutOfTime after so many seconds, or at the deadline if that is
+        earlier; so does anything else within the block where alarms can be set."""
+        ends = time.monotonic() + min(seconds, self.left)
+
+        def watched(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+            if time.monotonic() >= ends:
+                raise OutOfTime
+            progress(stage, done, total, note)
+
+        with self._alarm(ends - time.monotonic()):
+            yield watched
+
+    @contextmanager
+    def _alarm(self, seconds: float) -> Iterator[None]:
+        if not self._alarms or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, _stop)
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    raise OutOfTime
+
+
+def parse_seconds(text: str) -> float:
+    """`90`, `90s`, `10m` or `1h` as seconds."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(text).strip())
+    if found is None:
+        raise ConfigError(
+            f"budget = {text!r}: give seconds, minutes or hours, such as 90, 10m or 1h"
+        )
+    return float(found[1]) * UNITS[found[2]]
+
+
+def usual_seconds(pairs: int) -> float:
+    """What a search takes unless told otherwise: about a minute for a small log, ten minutes for a
+    million pairs, an hour at most."""
+    return min(60 + 540 * pairs / 1e6, 3600.0)
+
+
+def spoken(seconds: float) -> str:
+    """As people say it: 45 s, 9 min, 1.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

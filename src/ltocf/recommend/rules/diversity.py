@@ -1,0 +1,37 @@
+"""Choose k of a ranked pool so that the list is good and its items are not all alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ltocf.data.interactions import Rows
+
+POOL = 100  # at least so many of the best items are chosen from
+
+
+def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Each row by its length, so that inner products are cosines; a row of zeros stays one."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled
+
+
+def alike(likeness: csr_array | NDArray[np.float32], items: Rows) -> NDArray[np.float32]:
+    """How alike each two of these items are, from 0 to 1: the cosine of their rows, 0 where it is
+    negative. (n, n)"""
+    some = likeness[items]
+    product: Any = some @ some.T
+    dense: NDArray[np.float32] = product.toarray() if isinstance(product, csr_array) else product
+    return np.maximum(dense, 0)
+
+
+def relevance(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Scores of a pool between 0 for the worst and 1 for the best; alike ones are all 1."""
+    low, high = float(scores.min()), float(scores.max())
+    if high == low:
+        return np.ones(len(scores))
+    return (scores.astype(np.float64) - low) / (high - low)

@@ -1,0 +1,35 @@
+"""People who asked to be forgotten leave a run: its data, its weights, and every version of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from ltocf.data.ingest.leaving import forget_users
+from ltocf.data.interactions import Id
+from ltocf.progress import Progress, silent
+from ltocf.runs.run import Run
+from ltocf.runs.update import refit, store_update, updating
+from ltocf.runs.versions import drop_other_versions, root_of
+
+# Which of these ids belong to people who asked to be forgotten.
+Forgotten = Callable[[Iterable[Id]], Collection[Id]]
+
+
+def forget_people(run: Run, forgotten: Forgotten, progress: Progress = silent) -> Run:
+    """The run without those people, as its only version; the same run if it has none of them.
+
+    Nobody else is learned from: vectors stay as they were, and a closed form is computed from what
+    is left. There is no rollback, since every earlier version has the people in it.
+    """
+    known: list[Id] = run.dataset.split.train.user_ids.ids.to_list()
+    rest = run.dataset.rest
+    gone = forgotten([*known, *(rest["user"].unique().to_list() if rest is not None else ())])
+    root = root_of(run.path)
+    if not gone:
+        return run
+    with updating(run) as path:
+        left, kept = forget_users(run.dataset, gone)
+        model = refit(run, left, epochs=0, kept_users=kept, progress=progress)
+        found = store_update(run, path, left, model)
+    drop_other_versions(root)
+    return found

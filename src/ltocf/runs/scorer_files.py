@@ -1,0 +1,47 @@
+"""A run's weights and its scorer: two files that hold no array twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ltocf.array_files import Arrays
+from ltocf.data.interactions import Interactions
+from ltocf.runs.run_files import RunFiles
+from ltocf.scorers.scorer import Scorer
+from ltocf.scorers.stored import pack, unpack
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WEIGHTS, SCORER = "weights.safetensors", "scorer.safetensors"
+
+
+def as_arrays(tensors: Mapping[str, Tensor]) -> Arrays:
+    """The same memory, where that is the CPU's."""
+    return {name: value.detach().cpu().contiguous().numpy() for name, value in tensors.items()}
+
+
+def write_weights(files: RunFiles, weights: Mapping[str, Tensor]) -> None:
+    """Keep the weights; a scorer that was made from others goes."""
+    if (files.path / SCORER).exists():
+        files.remove(SCORER)
+    files.put_arrays(WEIGHTS, as_arrays(weights), {})
+
+
+def write_scorer(files: RunFiles, scorer: Scorer, weights: Mapping[str, Tensor]) -> None:
+    """Keep what answers questions beside the weights, if it can be kept."""
+    if (parts := scorer.parts()) is not None:
+        stored = pack(parts, as_arrays(weights))
+        files.put_arrays(SCORER, stored.arrays, {"scorer": json.dumps(stored.description)})
+
+
+def read_scorer(files: RunFiles, train: Interactions) -> Scorer:
+    """The scorer that is there, of a model that has learned from `train`."""
+    own, about = files.arrays(SCORER)
+    weights = files.arrays(WEIGHTS)[0] if files.exists(WEIGHTS) else {}
+    try:
+        return unpack(json.loads(about["scorer"]), own, weights, train)
+    except (KeyError, ValueError, TypeError):
+        raise files.damaged(SCORER, "is not one of ours") from None

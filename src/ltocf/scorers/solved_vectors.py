@@ -1,0 +1,118 @@
+"""iALS when asked: a user's vector is the best one for their history, found by one solve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ltocf.data.interactions import Rows
+from ltocf.scorers.of_histories import HistoryScorer
+from ltocf.scorers.scorer import NOBODY, Scores, Terms, Vectors, cosines
+from ltocf.threads import share_out
+
+CHUNK = 512  # rows solved by one task
+PART = 1024  # entries of a row that are gathered at a time
+
+
+class SolvedVectorsScorer(HistoryScorer):
+    """`items` holds their vectors H; the vector of somebody with weights s of their history is
+    `(unobserved_weight H^T H + sum s h h^T + ridge)^-1 sum s h`."""
+
+    kind = "solved vectors"
+
+    def score_histories(self, histories: csr_array) -> Scores:
+        scores: Scores = self._solved(histories) @ self.arrays["items"].T
+        return scores
+
+    def _solved(self, weighted: csr_array) -> Scores:
+        return solve_rows(weighted, self.arrays["items"], self.values)
+
+    def similar_items(self, items: Rows) -> Scores:
+        return cosines(self.arrays["items"], items)
+
+    def vectors(self) -> Vectors:
+        return Vectors(self._solved(self.known), self.arrays["items"], None)
+
+    def fold_in(self, histories: csr_array, own: Rows | None = None) -> Scores:
+        return self._solved(self.weights.weigh(histories, own))
+
+    def explain(self, items: Rows, history: csr_array, user: int = NOBODY) -> Terms:
+        return self._terms(self.arrays["items"][items].astype(np.float64), history, user)
+
+    def explain_mean(self, history: csr_array, user: int = NOBODY) -> Terms:
+        mean = self.arrays["items"].mean(axis=0, dtype=np.float64, keepdims=True)
+        return self._terms(mean, history, user)
+
+    def _terms(self, targets: NDArray[np.float64], history: csr_array, user: int) -> Terms:
+        """The vector is linear in the sum over the history, given the matrix of all of it."""
+        weighted = self.weights.weigh(history, np.array([user], dtype=np.int32))
+        rows = self.arrays["items"][weighted.indices].astype(np.float64)
+        shares = weighted.data.astype(np.float64)[:, None]
+        matrix = rows.T @ (rows * shares) + gram_of(self.arrays["items"], self.values)
+        matrix[np.diag_indices_from(matrix)] += ridges_of(weighted, self.values)[0]
+        directions = np.linalg.solve(matrix, targets.T)
+        return Terms(np.zeros(len(targets)), shares * (rows @ directions))
+
+
+def solve_rows(rows: csr_array, others: Scores, values: Mapping[str, float]) -> Scores:
+    """The best vectors of these weighted rows of the others, whose vectors are fixed."""
+    found = np.zeros((rows.shape[0], others.shape[1]), np.float32)
+    arrays = rows.indptr, rows.indices, rows.data.astype(np.float32), others
+    fixed = gram_of(others, values), ridges_of(rows, values)
+    share_out(lambda start, stop: _solve(start, stop, *arrays, *fixed, found), len(found), CHUNK)
+    return found
+
+
+def gram_of(others: Scores, values: Mapping[str, float]) -> Scores:
+    gram: Scores = np.float32(values["unobserved_weight"]) * (others.T @ others)
+    return gram
+
+
+def ridges_of(rows: csr_array, values: Mapping[str, float]) -> Scores:
+    counts = np.diff(rows.indptr) + values["unobserved_weight"] * rows.shape[1]
+    ridges: Scores = (values["l2"] * counts ** values["frequency_power"]).astype(np.float32)
+    return ridges
+
+
+@numba.njit(nogil=True, cache=True)
+def _solve(
+    start: Any, stop: Any, indptr: Any, indices: Any, weights: Any,
+    others: Any, gram: Any, ridges: Any, out: Any,
+) -> None:  # fmt: skip
+    """Each row's (gram + sum s h h^T + ridge) w = sum s h, by Cholesky."""
+    dim = others.shape[1]
+    for row in range(start, stop):
+        first, last = indptr[row], indptr[row + 1]
+        if first == last:
+            continue  # nothing is known: zeros
+        A = gram.copy()
+        b = np.zeros(dim, np.float32)
+        for begin in range(first, last, PART):
+            end = min(begin + PART, last)
+            near = np.empty((end - begin, dim), np.float32)
+            weighted = np.empty_like(near)
+            for entry in range(begin, end):
+                for k in range(dim):
+                    value = others[indices[entry], k]
+                    near[entry - begin, k] = value
+                    weighted[entry - begin, k] = weights[entry] * value
+                    b[k] += weights[entry] * value
+            A += near.T @ weighted
+        for k in range(dim):
+            A[k, k] += ridges[row]
+        L = np.linalg.cholesky(A)
+        for a in range(dim):  # L y = b
+            total = b[a]
+            for k in range(a):
+                total -= L[a, k] * b[k]
+            b[a] = total / L[a, a]
+        for a in range(dim - 1, -1, -1):  # L^T w = y
+            b[a] /= L[a, a]
+            for k in range(a):
+                b[k] -= L[a, k] * b[a]
+        out[row] = b

@@ -1,0 +1,207 @@
+"""A candidate at work: its settings climb, a trial at a time, and its best fit is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+
+from ltocf.config import RunConfig
+from ltocf.data.splits import Split
+from ltocf.files import replacing
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import MODELS, build_model
+from ltocf.models.base import Model
+from ltocf.progress import Progress
+from ltocf.scorers.scorer import Scorer
+from ltocf.search.candidates import CANDIDATES, choices_for, starts_of, usual_options
+from ltocf.search.climbing import Options, ascend
+from ltocf.search.costs import Costs
+from ltocf.search.journal import Journal, Trial
+from ltocf.search.judging import Judges
+from ltocf.search.mixing import Opinion
+from ltocf.search.trainings import trained_on_validation
+from ltocf.training.fitting import require_room
+
+FIRST_STEP = 0.02  # by what share a candidate's first change of a setting has gained, on average
+WORTH = 3e-4  # a share that is not worth a trial
+NEWS = 0.5  # how much one trial changes what is expected of the next
+
+
+class Arm:
+    """One candidate: what it has reached, what it would try next, and what that promises."""
+
+    def __init__(
+        self,
+        name: str,
+        split: Split,
+        graph: BipartiteGraph,
+        judges: Judges,
+        config: RunConfig,
+        journal: Journal,
+        costs: Costs,
+    ) -> None:
+        self.name, self.config = name, config
+        self.split, self.graph, self.judges = split, graph, judges
+        self.journal, self.costs = journal, costs
+        self.gain = CANDIDATES[name].promise
+        self.note = ""  # why it is tried no more
+        self._stopped = False
+        self.best: Trial | None = None
+        self.next: Options | None = None
+        self._opinion: Opinion | None = None
+        self._model: Model | None = None
+        self._steps: Generator[Options, float, None] | None = None
+        earlier = [trial for trial in journal.trials.values() if trial.name == name]
+        if earlier:
+            self._go_on(earlier)
+
+    @property
+    def open(self) -> bool:
+        return not self.note and (self._steps is None or self.next is not None)
+
+    def seconds(self) -> float:
+        """What the next trial will take."""
+        if self.best is None:
+            return self.costs.fitting(self.name, self.split.train) + self.costs.judging
+        fitting = 0.0 if self._only_recency() else self.best.seconds
+        return fitting + self.best.judging_seconds
+
+    def begin(self, recency: float) -> None:
+        """Decide on the first settings, with the recency that others like best."""
+        if self._steps is None:
+            self._climb_from(starts_of(self.name, self.config, recency))
+
+    def attempt(self, elapsed: float, progress: Progress) -> Trial:
+        """Try what is next, write it down, and go on from there."""
+        assert self.next is not None
+        options, started = self.next, time.perf_counter()
+        quick = self._recency_alone(options)
+        model, epochs = (self._model, None) if quick else self._fitted(options, progress)
+        assert model is not None
+        scorer = quick or model.scorer()
+        seconds = time.perf_counter() - started
+        rating = self.judges.rate(scorer, progress)
+        judging = time.perf_counter() - started - seconds
+        if quick is None:
+            self.costs.learn(self.name, self.split.train, seconds)
+        self.costs.judging = judging
+        judged = rating.judged["recall@20"], rating.judged["ndcg@20"]
+        kept = seconds if quick is None or self.best is None else self.best.seconds
+        trial = Trial(
+            self.name, options, rating.climbed, *judged, kept, judging,
+            elapsed + seconds + judging, epochs,
+        )  # fmt: skip
+        if self._learn(trial):
+            self._model, self._opinion = model, rating.opinion
+            self._keep(model)
+        self.journal.add_trial(trial)
+        self._advance(trial.climbed)
+        return trial
+
+    def opinion(self, progress: Progress) -> Opinion:
+        """Of the best settings; after a search was resumed, fitted again or read from its file."""
+        assert self.best is not None
+        if self._opinion is None:
+            self._opinion = self.judges.rate(self.model(progress).scorer(), progress).opinion
+        return self._opinion
+
+    def model(self, progress: Progress) -> Model:
+        """Fitted to train with the best settings."""
+        assert self.best is not None
+        if self._model is None:
+            if MODELS[self.name].solved:
+                self._model, _ = self._fitted(self.best.options, progress)
+            else:
+                self._model = build_model(self.graph, self.name, self.best.options)
+                self._model.restore_(load_file(self._file()))
+        return self._model
+
+    def close(self, note: str) -> None:
+        self.note = note
+
+    def stopped_after(self, seconds: float) -> None:
+        """A trial took too long. The first may have had to compile something: it has a second
+        chance, in its turn."""
+        if self.best is not None or self._stopped:
+            self.close(f"stopped after {seconds:.0f} seconds")
+        self._stopped = True
+        self.costs.learn(self.name, self.split.train, 2 * seconds)
+
+    def _learn(self, trial: Trial) -> bool:
+        """What the trial says about the next one; whether it is the best so far."""
+        before = self.best
+        if before is None:
+            self.gain = FIRST_STEP
+        else:
+            risen = max(trial.climbed / max(before.climbed, 1e-9) - 1, 0.0)
+            self.gain = (1 - NEWS) * self.gain + NEWS * risen
+        better = before is None or trial.climbed > before.climbed
+        if better:
+            self.best = trial
+        return better
+
+    def _fitted(self, options: Options, progress: Progress) -> tuple[Model, int | None]:
+        if not MODELS[self.name].solved:
+            found = trained_on_validation(self.name, options, self.split, self.config, progress)
+            return found.model, found.epochs
+        model = build_model(self.graph, self.name, options)
+        require_room(model)
+        progress("fitting", 0, None, self.name)
+        model.report = progress
+        model.initialise_(self.config.seed)
+        return model, None
+
+    def _keep(self, model: Model) -> None:
+        """A training is not repeated when the search goes on later."""
+        if self.journal.file is not None and not MODELS[self.name].solved:
+            with replacing(self._file()) as temporary:
+                save_file(
+                    {k: v.detach().contiguous() for k, v in model.fitted_state().items()}, temporary
+                )
+
+    def _file(self) -> Path:
+        assert self.journal.file is not None
+        return self.journal.file.parent / f"{self.name}.safetensors"
+
+    def _only_recency(self) -> bool:
+        """Whether the next trial looks at histories in another way and needs no fit."""
+        if self.best is None or self.next is None or not MODELS[self.name].solved:
+            return False
+        return _without_recency(self.best.options) == _without_recency(self.next)
+
+    def _recency_alone(self, options: Options) -> Scorer | None:
+        if self._opinion is None or not self._only_recency():
+            return None
+        return self._opinion.scorer.with_recency(float(options.get("recency", 0.0)))
+
+    def _climb_from(self, starts: list[Options]) -> None:
+        choices = choices_for(self.name, self.config, self.split)
+        self._steps = ascend(starts, choices, usual_options(self.name))
+        self._advance(None)
+
+    def _advance(self, merit: float | None) -> None:
+        """To the next settings that have not been tried, or to none."""
+        assert self._steps is not None
+        try:
+            self.next = next(self._steps) if merit is None else self._steps.send(merit)
+            while (known := self.journal.find(self.name, self.next)) is not None:
+                self.next = self._steps.send(known.climbed)
+        except StopIteration:
+            self.next = None
+        if self.best is not None and self.gain < WORTH:
+            self.next = None  # climbing further gains next to nothing
+
+    def _go_on(self, earlier: list[Trial]) -> None:
+        self.best = max(earlier, key=lambda trial: trial.climbed)
+        self.gain = FIRST_STEP
+        self.costs.learn(self.name, self.split.train, self.best.seconds)
+        self.costs.judging = self.best.judging_seconds
+        recency = float(earlier[0].options.get("recency", 0.0))
+        self._climb_from(starts_of(self.name, self.config, recency))
+
+
+def _without_recency(options: Options) -> Options:
+    return {key: value for key, value in options.items() if key != "recency"}

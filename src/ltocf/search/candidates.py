@@ -1,0 +1,152 @@
+"""What a search can try: models, what is worth varying about each, and what they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ltocf.config import RunConfig
+from ltocf.data.splits import Split
+from ltocf.errors import ConfigError
+from ltocf.models import MODELS
+from ltocf.search.climbing import Options
+
+RECENCIES = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4)  # tried where times are known
+SHARES = (0.03, 0.1, 0.3, 1.0)  # of all interactions, the latest, that popularity may count
+LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model to try.
+
+    `promise` is by what share it has raised the best that faster candidates had reached, on
+    average over the data sets that we have; what this run measures takes its place.
+    """
+
+    promise: float
+    searched: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    starts: tuple[Options, ...] = ({},)  # where to begin, beside what is default
+    ordered: bool = False  # only for logs whose order is known
+
+
+# What "EASE's family" varies (Steck's denoising, Jin et al.'s relaxed diagonal, powers of degrees).
+FAMILY = {
+    "dropout": (0.0, 0.1, 0.3, 0.6),
+    "user_power": (0.0, 0.3, 0.5),
+    "item_power": (0.0, 0.1, 0.2),
+    "self_weight": (0.0, 0.1, 0.2),
+}
+DENSE: Options = {"l2": 10.0, "dropout": 0.1, "user_power": 0.5, "item_power": 0.1}
+CANDIDATES: dict[str, Candidate] = {
+    "popularity": Candidate(promise=1.0),
+    "turbocf": Candidate(
+        promise=1.0,
+        searched={
+            "power": (0.3, 0.5, 0.7, 1.0),
+            "alpha": (0.4, 0.5, 0.6, 0.7, 0.8),
+            "filter": ("linear", "second"),
+        },
+    ),
+    "rp3beta": Candidate(
+        promise=0.4,
+        searched={"beta": (0.0, 0.2, 0.4, 0.6, 0.8), "alpha": (0.6, 0.8, 1.0, 1.3)},
+    ),
+    "ease": Candidate(
+        promise=1.0,
+        searched={"l2": (3.0, 10.0, 30.0, 80.0, 200.0, 500.0, 1500.0, 5000.0), **FAMILY},
+        starts=({"l2": 500.0}, DENSE),
+    ),
+    "sparse_ease": Candidate(
+        promise=0.5,
+        searched={"l2": (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), **FAMILY},
+        starts=({}, DENSE),
+    ),
+    "transitions": Candidate(
+        promise=0.5,
+        searched={
+            "memory": (1.0, 2.0, 3.0, 5.0, 10.0, 30.0),
+            "backward": (0.0, 0.2, 0.4, 0.5, 1.0),
+            "decay": (2.0, 5.0, 10.0, 30.0),
+            "from_power": (0.2, 0.3, 0.4, 0.5, 0.7),
+            "to_power": (0.0, 0.1, 0.2, 0.3, 0.5),
+        },
+        ordered=True,
+    ),
+    "ials": Candidate(
+        promise=0.1,
+        searched={
+            "unobserved_weight": (0.01, 0.03, 0.1, 0.3, 1.0),
+            "l2": (0.0003, 0.001, 0.003, 0.01, 0.03),
+            "dim": (64, 128, 256),
+        },
+    ),
+    "gfcf": Candidate(promise=0.05, searched={"ideal_weight": (0.0, 0.1, 0.3, 0.6, 1.0)}),
+    "chebycf": Candidate(
+        promise=0.2,
+        searched={
+            "degree_power": (0.2, 0.3, 0.4, 0.5, 0.6),
+            "ideal_weight": (0.0, 0.1, 0.2, 0.4),
+        },
+    ),
+    "bspm": Candidate(
+        promise=0.03,
+        searched={
+            "end_time": (1.0, 1.5, 2.0, 2.5, 3.0),
+            "ideal_weight": (0.0, 0.1, 0.2, 0.4),
+        },
+    ),
+    "ltocf": Candidate(promise=0.2),
+}
+
+
+def candidates_for(split: Split, config: RunConfig) -> Iterator[str]:
+    """Those that these data allow, of which some settings may be given."""
+    smaller = min(split.train.n_users, split.train.n_items)
+    for name, candidate in CANDIDATES.items():
+        if candidate.ordered and split.train.timestamps is None:
+            continue
+        if name == "ease" and smaller > LARGEST_EASE:
+            continue
+        yield name
+
+
+def given_to(name: str, config: RunConfig) -> Options:
+    """What the user has settled of a candidate: each has what it knows of."""
+    fields = MODELS[name].Config.model_fields
+    return {key: value for key, value in config.model_options.items() if key in fields}
+
+
+def check_given(config: RunConfig) -> None:
+    known = {key for name in CANDIDATES for key in given_to(name, config)}
+    for key in config.model_options:
+        if key not in known:
+            raise ConfigError(
+                f"unknown key {key!r}: no model that the search tries has such a setting"
+            )
+
+
+def starts_of(name: str, config: RunConfig, recency: float) -> list[Options]:
+    """The first settings to try: those given, with the recency that other models like best."""
+    given = given_to(name, config)
+    recent: Options = {}
+    if recency and "recency" in MODELS[name].Config.model_fields:
+        recent = {"recency": recency}
+    starts = [start | recent | given for start in CANDIDATES[name].starts]
+    return [start for place, start in enumerate(starts) if start not in starts[:place]]
+
+
+def choices_for(name: str, config: RunConfig, split: Split) -> dict[str, tuple[Any, ...]]:
+    """What is varied about a candidate: what is not given, and recency where times are known."""
+    fields, given = MODELS[name].Config.model_fields, given_to(name, config)
+    choices: dict[str, tuple[Any, ...]] = {}
+    if split.train.timestamps is not None:
+        timed = {"recency": RECENCIES, "recent": SHARES}
+        choices |= {key: values for key, values in timed.items() if key in fields}
+    choices |= CANDIDATES[name].searched
+    return {key: values for key, values in choices.items() if key not in given}
+
+
+def usual_options(name: str) -> Options:
+    return {key: field.default for key, field in MODELS[name].Config.model_fields.items()}

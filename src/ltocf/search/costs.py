@@ -1,0 +1,65 @@
+"""How long a fit will take: rough constants, corrected by what this machine shows today."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ltocf.data.interactions import Interactions
+
+# Seconds a unit of work: rough estimates for two cores, corrected by what a search measures.
+CO_OCCURRENCES = {  # per pair of items that one user has both of
+    "turbocf": 1.2e-7,
+    "rp3beta": 1.5e-7,
+    "itemknn": 1.5e-7,
+    "sparse_ease": 6e-7,
+    "ease": 1.5e-8,
+    "transitions": 2e-7,
+}
+SPECTRA = {"gfcf": 2.5e-5, "chebycf": 4e-5, "bspm": 4e-5}  # per pair
+TRAININGS = {"ltocf": 2.5e-4, "ials": 6e-5}  # per pair, for the whole training
+INVERSE = 8e-12  # per cube of the smaller side of a dense inverse
+LEAST = 0.2
+UNKNOWN = 5e-5  # per pair, of a model that is not listed
+SHARE_OF_NEWS = 0.5  # how much one measurement changes the opinion of the machine
+
+
+class Costs:
+    """Seconds that fits will take on this machine, as it is now."""
+
+    def __init__(self) -> None:
+        self.slowness = 1.0  # compared with the machine of the constants
+        self.judging = 1.0  # seconds, as it last took
+        self._measured: dict[str, tuple[float, float]] = {}  # seconds, and the work they took
+
+    def fitting(self, name: str, pairs: Interactions) -> float:
+        """Of this model on these pairs: by its own measurement if there is one."""
+        work = work_of(name, pairs)
+        if name in self._measured:
+            seconds, of = self._measured[name]
+            return seconds * max(work / of, 0.5)
+        return work * self.slowness
+
+    def learn(self, name: str, pairs: Interactions, seconds: float) -> None:
+        """What a fit took, which says something about the model and about the machine."""
+        work = work_of(name, pairs)
+        self._measured[name] = seconds, work
+        if work > LEAST:  # shorter ones say more about start-up than about speed
+            ratio = min(max(seconds / work, 0.05), 50.0)
+            news = SHARE_OF_NEWS * (math.log(ratio) - math.log(self.slowness))
+            self.slowness = math.exp(math.log(self.slowness) + news)
+
+
+def work_of(name: str, pairs: Interactions) -> float:
+    """Seconds on the machine of the constants."""
+    together = float(np.square(pairs.user_degrees.astype(np.float64)).sum())
+    if name in CO_OCCURRENCES:
+        seconds = CO_OCCURRENCES[name] * together
+        if name == "ease":
+            seconds += INVERSE * min(pairs.n_users, pairs.n_items) ** 3
+    elif name == "popularity":
+        seconds = 0.0
+    else:
+        seconds = (SPECTRA | TRAININGS).get(name, UNKNOWN) * len(pairs)
+    return max(seconds, LEAST)

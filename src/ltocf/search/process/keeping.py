@@ -1,0 +1,109 @@
+"""A search on disk: its versions in the run's directory, and what it takes to go on with it.
+
+search/config.toml    what was asked for
+search/data/          the data set as it was given
+search/journal.jsonl  what was tried, and which versions were saved, a line each
+search/*.safetensors  trained candidates, as validation liked them best
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ltocf.config import RunConfig, to_toml
+from ltocf.data.dataset import Dataset
+from ltocf.errors import RunError
+from ltocf.files import new_directory
+from ltocf.models.base import Model
+from ltocf.ranking.metrics import Metrics
+from ltocf.runs.run import Run
+from ltocf.runs.settings import read_config
+from ltocf.runs.versions import (
+    FIRST,
+    MARKER,
+    SEARCH,
+    clear_unused,
+    current_path,
+    in_use,
+    next_version,
+    use_version,
+    version_path,
+)
+from ltocf.search.journal import FILE, Journal, Saved
+from ltocf.search.publishing import Choice
+
+
+class RunKeeper:
+    """Each model that a search saves is a version of the run: the first is the run's directory
+    itself, with the search beside it."""
+
+    def __init__(
+        self,
+        root: Path,
+        config: RunConfig,
+        dataset: Dataset,
+        *,
+        overwrite: bool = False,
+        tell: Callable[[Saved], None] = lambda saved: None,
+    ) -> None:
+        self.root, self.config, self.dataset = root, config, dataset
+        self.overwrite, self.tell = overwrite, tell
+        self.journal = Journal()
+        self.clock: Callable[[], float] = lambda: 0.0  # seconds of searching until now
+        self.version: int | None = None
+
+    @classmethod
+    def resume(cls, root: Path, tell: Callable[[Saved], None]) -> RunKeeper:
+        """Go on with a search whose run nobody has changed since."""
+        folder = root / SEARCH
+        keeper = cls(root, read_config(folder / MARKER), Dataset.load(folder / "data"), tell=tell)
+        keeper.journal = Journal(folder / FILE)
+        last = keeper.journal.saved[-1].version if keeper.journal.saved else FIRST
+        if in_use(root).current != last:
+            raise RunError(
+                f"{root}: version {in_use(root).current} is in use, which the search did not make; "
+                f"return to its own (ltocf rollback {root}), or search anew in another output"
+            )
+        keeper.version = last
+        clear_unused(root)
+        return keeper
+
+    def save(self, choice: Choice, config: RunConfig, dataset: Dataset, model: Model) -> None:
+        if self.version is None:
+            self._save_first(config, dataset, model)
+            version = FIRST
+        else:
+            version = next_version(self.root)
+            Run.store(version_path(self.root, version), config, dataset, model, {})
+            use_version(self.root, version)
+        self.version = version
+        recall, ndcg = (choice.recall, choice.ndcg) if choice.merit else (None, None)
+        saved = Saved(version, choice.label, recall, ndcg, self.clock(), choice.model())
+        self.journal.add_saved(saved)
+        self.tell(saved)
+
+    def finish(self, metrics: Metrics, tried: list[dict[str, object]]) -> None:
+        """Beside the version in use: how it did on the test pairs, and all that was tried."""
+        run = Run.at(current_path(self.root))
+        run.save_comparison(tried)
+        if metrics:
+            run.save_metrics(metrics)
+
+    def _save_first(self, config: RunConfig, dataset: Dataset, model: Model) -> None:
+        with new_directory(
+            self.root, marker=MARKER, overwrite=self.overwrite, error=RunError
+        ) as temporary:
+            run = Run.create(temporary, config, dataset)
+            run.finish(model, {})
+            folder = temporary / SEARCH
+            folder.mkdir()
+            (folder / MARKER).write_text(to_toml(self.config), encoding="utf-8")
+            self.dataset.save(folder / "data")
+        self.journal = _moved(self.journal, self.root / SEARCH / FILE)
+
+
+def _moved(journal: Journal, file: Path) -> Journal:
+    journal.file = file
+    file.write_text("", encoding="utf-8")
+    return journal

@@ -1,0 +1,138 @@
+"""The process that searches: it reads a Job, saves versions, and tells its watcher what it does.
+
+It can be ended at any moment: what it has saved is whole. When its watcher is gone, so is it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.data.sources.text_folder import order_line
+from ltocf.deadlines import Deadline
+from ltocf.errors import LtocfError, RunError
+from ltocf.files import refuse_occupied, writing
+from ltocf.progress import OutOfTime
+from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.runs.pipeline import TEST_KS
+from ltocf.runs.run import keep_events
+from ltocf.runs.settings import make_config
+from ltocf.runs.versions import MARKER
+from ltocf.search.candidates import check_given
+from ltocf.search.process.job import Job, ordered_by
+from ltocf.search.process.keeping import RunKeeper
+from ltocf.search.results import SearchResult
+from ltocf.search.searching import Search
+from ltocf.threads import use_threads
+
+EVERY = 0.25  # seconds from one word about progress to the next
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+def work(job: Job, tell: Tell) -> None:
+    """Search until the job's end; everything that is told is a JSON object."""
+    root = Path(job.output)
+    if not job.resume:
+        check_given(make_config(job.settings))  # a wrong setting must leave no trace
+    with writing(root, error=RunError):
+        deadline = Deadline(job.seconds, passed=time.time() - job.began, alarms=True)
+        keeper = _keeper(job, root, tell)
+        search = Search(
+            keeper.dataset,
+            keeper.config,
+            deadline,
+            journal=keeper.journal,
+            keeper=keeper,
+            progress=_progress(tell),
+        )
+        keeper.clock = lambda: search.before + deadline.elapsed
+        found = search.run()
+        metrics = _test(found, search, deadline)
+        keeper.finish(metrics, found.as_json())
+        label, version = found.choice.label, keeper.version
+        done = {"tried": found.as_json(), "metrics": metrics, "chosen": label, "version": version}
+        tell({"done": done})
+
+
+def _keeper(job: Job, root: Path, tell: Tell) -> RunKeeper:
+    if job.resume:
+        return RunKeeper.resume(root, lambda saved: tell({"saved": asdict(saved)}))
+    refuse_occupied(root, marker=MARKER, overwrite=job.overwrite, error=RunError)
+    keep_events(root)
+    config = make_config(job.settings)
+    dataset = load_dataset(config.dataset, ordered=ordered_by(job.order))
+    if line := order_line(dataset):
+        tell({"say": line})
+    return RunKeeper(
+        root,
+        config,
+        dataset,
+        overwrite=job.overwrite,
+        tell=lambda saved: tell({"saved": asdict(saved)}),
+    )
+
+
+def _test(found: SearchResult, search: Search, deadline: Deadline) -> Metrics:
+    """One look at the test pairs, if there are any and there is time."""
+    split = found.dataset.split
+    if not len(split.test):
+        return {}
+    try:
+        with deadline.limit(deadline.left, search.progress) as progress:
+            scorer = found.model.scorer()
+            return evaluate(scorer, split.test, split.seen, TEST_KS, progress=progress)
+    except OutOfTime:
+        return {}
+
+
+def _progress(tell: Tell) -> Callable[..., None]:
+    last = 0.0
+
+    def told(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            tell({"progress": [stage, done, total, note]})
+
+    return told
+
+
+def _leave_with_watcher() -> None:
+    sys.stdin.read()  # ends when the watcher does
+    os._exit(1)
+
+
+def main() -> None:
+    # What libraries print must not be taken for what is told.
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    lock = threading.Lock()
+
+    def tell(what: dict[str, Any]) -> None:
+        with lock:
+            print(json.dumps(what), file=channel, flush=True)
+
+    job = Job.read(sys.stdin.readline())
+    threading.Thread(target=_leave_with_watcher, daemon=True).start()
+    use_threads(job.threads)
+    code = 0
+    try:
+        work(job, tell)
+    except LtocfError as error:
+        tell({"error": [type(error).__name__, str(error)]})
+        code = 2
+    sys.stderr.flush()
+    os._exit(code)  # threads of libraries are not waited for
+
+
+if __name__ == "__main__":
+    main()

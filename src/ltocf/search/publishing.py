@@ -1,0 +1,148 @@
+"""From what validation likes best to a model of all pairs: each member is fitted once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ltocf.config import RunConfig
+from ltocf.data.dataset import Dataset
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import MODELS, build_model
+from ltocf.models.base import Model
+from ltocf.models.blend import Blend
+from ltocf.progress import Progress
+from ltocf.search.climbing import Options
+from ltocf.search.costs import Costs
+from ltocf.search.journal import Trial, key_of
+from ltocf.search.trainings import trained_on_everything
+from ltocf.training.validation import everything
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best so far: one trial, or several with their weights, as the judges found them."""
+
+    trials: tuple[Trial, ...]
+    weights: tuple[float, ...]
+    recall: float
+    ndcg: float
+
+    @classmethod
+    def single(cls, trial: Trial) -> Choice:
+        return cls((trial,), (1.0,), trial.recall, trial.ndcg)
+
+    @property
+    def merit(self) -> float:
+        return self.recall + self.ndcg
+
+    @property
+    def label(self) -> str:
+        if len(self.trials) == 1:
+            return self.trials[0].label
+        return " + ".join(
+            f"{weight:.3g} {trial.label}"
+            for trial, weight in zip(self.trials, self.weights, strict=True)
+        )
+
+    @property
+    def short(self) -> str:
+        return " + ".join(trial.name for trial in self.trials)
+
+    def model(self) -> dict[str, Any]:
+        """As `[model]` of a run's settings."""
+        if len(self.trials) == 1:
+            return {"name": self.trials[0].name, **self.trials[0].options}
+        members = [
+            {"model": trial.name, "weight": weight, "options": trial.options}
+            for trial, weight in zip(self.trials, self.weights, strict=True)
+        ]
+        return {"name": "blend", "members": members}
+
+    def config(self, asked: RunConfig) -> RunConfig:
+        """Settings that fit this model to all pairs."""
+        changes: dict[str, object] = {"protocol": "fixed"}
+        epochs = [trial.epochs for trial in self.trials if trial.epochs is not None]
+        if epochs:
+            changes["epochs"] = epochs[0]
+        train = asked.train.model_copy(update=changes)
+        return asked.model_copy(update={"model": self.model(), "train": train})
+
+
+class WholeModels:
+    """Models fitted to all pairs but those of test."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        config: RunConfig,
+        costs: Costs,
+        like: Callable[[Trial, Progress], Model],
+    ) -> None:
+        """`like` gives the model of a trial, fitted to train: one that is trained takes over what
+        it found out, such as times."""
+        self.dataset = replace(dataset, split=everything(dataset.split))
+        self.config, self.costs, self.like = config, costs, like
+        self.graph = BipartiteGraph(self.dataset.split.train)
+        self._fitted: dict[str, Model] = {}
+
+    def seconds(self, choice: Choice) -> float:
+        """What `fit` will take."""
+        train = self.dataset.split.train
+        new = [trial for trial in choice.trials if _key(trial) not in self._fitted]
+        return sum(self.costs.fitting(trial.name, train) for trial in new)
+
+    def fit(self, choice: Choice, progress: Progress) -> Model:
+        """The chosen model. What the last choice had is not fitted again."""
+        fitted = {_key(trial): self._member(trial, progress) for trial in choice.trials}
+        self._fitted = fitted
+        members = [self._with_options(trial, fitted[_key(trial)]) for trial in choice.trials]
+        if len(members) == 1:
+            return members[0]
+        model = build_model(self.graph, "blend", _without_name(choice.model()))
+        assert isinstance(model, Blend)
+        for index, member in enumerate(members):
+            model.members[index] = member  # type: ignore[index]
+        return model.eval()
+
+    def _member(self, trial: Trial, progress: Progress) -> Model:
+        key = _key(trial)
+        if key in self._fitted:
+            return self._fitted[key]
+        started = time.perf_counter()
+        if MODELS[trial.name].solved:
+            model = build_model(self.graph, trial.name, trial.options)
+            progress("fitting", 0, None, f"{trial.name} on all pairs")
+            model.report = progress
+            model.initialise_(self.config.seed)
+        else:
+            model = trained_on_everything(
+                trial, self.like(trial, progress), self.dataset, self.config, progress
+            )
+        seconds = time.perf_counter() - started
+        self.costs.learn(trial.name, self.dataset.split.train, seconds)
+        self._fitted[key] = model
+        return model
+
+    def _with_options(self, trial: Trial, fitted: Model) -> Model:
+        """The same fit, looking at histories as the trial did."""
+        model = build_model(self.graph, trial.name, trial.options)
+        if model.config == fitted.config:
+            return fitted
+        model.restore_(fitted.fitted_state())
+        return model
+
+
+def _key(trial: Trial) -> str:
+    """A closed form is solved alike whatever the recency of the histories that it is asked for."""
+    solved = MODELS[trial.name].solved
+    options: Options = {
+        key: value for key, value in trial.options.items() if not (solved and key == "recency")
+    }
+    return key_of(trial.name, options)
+
+
+def _without_name(model: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in model.items() if key != "name"}

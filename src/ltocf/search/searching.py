@@ -1,0 +1,248 @@
+"""The search itself: what promises most for its time comes next; the best so far is always whole.
+
+Popularity is saved first, without a look at validation. Then candidates are tried in the order of
+expected gain a second, blends of the best are made anew whenever one has improved, and whatever
+the judges like better than what is saved is fitted to all pairs and saved in its place.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ltocf.config import RunConfig
+from ltocf.data.dataset import Dataset
+from ltocf.deadlines import Deadline
+from ltocf.errors import LtocfError
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.base import Model
+from ltocf.progress import OutOfTime, Progress, silent
+from ltocf.ranking.metrics import testable_users
+from ltocf.search.arms import Arm
+from ltocf.search.candidates import candidates_for, check_given
+from ltocf.search.costs import Costs
+from ltocf.search.journal import Journal, Trial
+from ltocf.search.judging import Judges
+from ltocf.search.publishing import Choice, WholeModels
+from ltocf.search.results import Keeper, Row, SearchResult, report
+from ltocf.training.validation import with_validation
+
+FIRST = "popularity"
+SHARE = 0.25  # of the time, at most, goes into saving and into blending
+NEARNESS = 4  # an arm that is far below the best is worth less: the ratio to this power
+CARE = 1.3  # an estimate is exceeded by that much now and then
+PATIENCE, LEAST = 4.0, 10.0  # a trial may take so many times its estimate, and at least so long
+SHORT = 5.0  # seconds that count as passed when it is asked what share of them something takes
+SAVING = 1.0  # seconds to write a version, until one was written
+
+
+class Search:
+    def __init__(
+        self,
+        dataset: Dataset,
+        config: RunConfig,
+        deadline: Deadline,
+        *,
+        journal: Journal | None = None,
+        keeper: Keeper | None = None,
+        progress: Progress = silent,
+    ) -> None:
+        check_given(config)
+        self.config, self.deadline, self.progress = config, deadline, progress
+        self.journal, self.keeper = journal or Journal(), keeper
+        self.before = self.journal.elapsed  # of the searches that this one continues
+        self.costs = Costs()
+        self.whole = WholeModels(dataset, config, self.costs, self._on_train)
+        self.split = with_validation(dataset.split, config.train, config.seed, fewest=1)
+        self.judges = Judges(self.split, config.seed)
+        graph = BipartiteGraph(self.split.train)
+        self.arms = [
+            Arm(name, self.split, graph, self.judges, config, self.journal, self.costs)
+            for name in candidates_for(self.split, config)
+        ]
+        self.saving = SAVING
+        self.blending, self.blended_at, self.stale = 0.0, deadline.elapsed, True
+        self.saved_at = deadline.elapsed
+        self.blend: Choice | None = None
+        self.saved: Choice | None = None
+        self.model: Model | None = None
+
+    @property
+    def tried(self) -> list[Arm]:
+        return [arm for arm in self.arms if arm.best is not None]
+
+    @property
+    def best(self) -> Choice | None:
+        """What the judges like best: one candidate, or a blend."""
+        singles = [Choice.single(arm.best) for arm in self.arms if arm.best is not None]
+        found = [*singles, *([self.blend] if self.blend else [])]
+        return max(found, key=lambda choice: choice.merit, default=None)
+
+    def run(self) -> SearchResult:
+        """Search until the deadline, or until nothing is left that is worth a trial."""
+        try:
+            self._save_first()
+            while (arm := self._next()) is not None:
+                self._try(arm)
+                self._blend(patient=True)
+                self._save(patient=True)
+        except OutOfTime:
+            pass  # what could be saved is saved
+        self._finish()
+        assert self.model is not None and self.saved is not None
+        config = self.saved.config(self.config)
+        return SearchResult(config, self.whole.dataset, self.model, self.saved, self.rows())
+
+    def left(self) -> float:
+        """Seconds for trials: what is left beside saving the best and whoever tests it."""
+        best = self.best
+        ahead = 0.0 if best is None or best is self.saved else self.whole.seconds(best)
+        return self.deadline.left - CARE * (ahead + self.saving) - self.testing()
+
+    def testing(self) -> float:
+        """Seconds that the test of what is saved will take, where there is one."""
+        test = self.whole.dataset.split.test
+        if not len(test) or self.keeper is None:
+            return 0.0
+        best = self.best
+        members = [] if best is None else best.trials
+        judging = sum(trial.judging_seconds for trial in members)
+        return judging * len(testable_users(test)) / max(len(self.judges.users), 1)
+
+    def rows(self) -> list[Row]:
+        return report(self.arms, self.journal, self.blend, self.blending, self.saved)
+
+    def _next(self) -> Arm | None:
+        """What is tried next: the largest expected gain a second of what there is time for."""
+        best, left = self.best, self.left()
+        recency = self._recency()
+        top = 0.0 if best is None else best.merit
+
+        def worth(arm: Arm) -> float:
+            near = 1.0 if arm.best is None else min(arm.best.merit / max(top, 1e-9), 1.0)
+            return arm.gain * near**NEARNESS / max(arm.seconds(), 1e-3)
+
+        for arm in self.arms:
+            arm.begin(recency)
+        possible = [arm for arm in self.arms if arm.open and self._fits(arm, left)]
+        return max(possible, key=worth, default=None)
+
+    def _fits(self, arm: Arm, left: float) -> bool:
+        """Whether there is time to try it and, should it win, to fit it to all pairs."""
+        trial, after = arm.seconds(), self.costs.fitting(arm.name, self.whole.dataset.split.train)
+        return CARE * (trial + after) <= left
+
+    def _recency(self) -> float:
+        trials = [arm.best for arm in self.arms if arm.best is not None]
+        liked = [trial for trial in trials if "recency" in trial.options]
+        best = max(liked, key=lambda trial: trial.merit, default=None)
+        return 0.0 if best is None else float(best.options["recency"])
+
+    def _try(self, arm: Arm) -> None:
+        limit = max(PATIENCE * arm.seconds(), LEAST)
+        after = self.costs.fitting(arm.name, self.whole.dataset.split.train)
+        limit = min(limit, self.left() - after)
+        self._tell(f"trying {arm.name}")
+        before = arm.best
+        try:
+            with self.deadline.limit(limit, self._within(arm.name)) as progress:
+                arm.attempt(self.before + self.deadline.elapsed, progress)
+        except OutOfTime:
+            arm.stopped_after(limit)
+        except (LtocfError, MemoryError) as error:
+            arm.close(f"not tried: {error}")
+        self.stale = self.stale or arm.best is not before
+
+    def _blend(self, *, patient: bool) -> None:
+        """A new blend of the best of each candidate, if one of them is new."""
+        arms = self.tried
+        if not self.stale or len(arms) < 2 or not self.judges.halved:
+            return
+        since = self.deadline.elapsed - self.blended_at
+        if patient and self.blending > SHARE * max(since, SHORT):
+            return
+        if self.blending * CARE > self.left():
+            return
+        started = time.perf_counter()
+        self._tell("blending")
+        try:
+            with self.deadline.limit(max(self.left(), 0.0), self.progress) as progress:
+                mix, judged = self.judges.blend([arm.opinion(progress) for arm in arms], progress)
+        except OutOfTime:
+            return
+        self.blending, self.stale = time.perf_counter() - started, False
+        self.blended_at = self.deadline.elapsed
+        trials = tuple(_best(arms[member]) for member in mix)
+        figures = judged["recall@20"], judged["ndcg@20"]
+        made = Choice(trials, tuple(mix.values()), *figures)
+        if len(trials) > 1 and (self.blend is None or made.merit > self.blend.merit):
+            self.blend = made
+
+    def _save_first(self) -> None:
+        """Popularity, in a second: nobody has to wait for something that can be used."""
+        if self.journal.trials or self.keeper is None:
+            return
+        nothing = Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self._keep(Choice.single(nothing), self.progress)
+
+    def _save(self, *, patient: bool) -> None:
+        """Fit the best to all pairs and save it, unless it is saved: where there is no hurry, only
+        if that takes a small part of the time."""
+        best = self.best
+        if best is None or best is self.saved or (self.saved and best.merit <= self.saved.merit):
+            return
+        if self.saved and best.model() == self.saved.model():
+            self.saved = best  # it was saved before it was judged
+            return
+        if patient and self.keeper is None:
+            return  # nobody sees it before the end
+        seconds = CARE * (self.whole.seconds(best) + self.saving)
+        since = self.deadline.elapsed - self.saved_at
+        waits = self.saved is not None and self.saved.short != FIRST  # anything beats the first
+        if patient and waits and seconds > SHARE * max(since, SHORT):
+            return
+        self._tell(f"saving {best.short}")
+        with self.deadline.limit(self.deadline.left, self.progress) as progress:
+            self._keep(best, progress)
+
+    def _keep(self, choice: Choice, progress: Progress) -> None:
+        model = self.whole.fit(choice, progress)
+        started = time.perf_counter()
+        if self.keeper is not None:
+            config = choice.config(self.config)
+            self.keeper.save(choice, config, self.whole.dataset, model)
+            self.saving = time.perf_counter() - started
+        self.saved, self.model = choice, model
+        self.saved_at = self.deadline.elapsed
+
+    def _finish(self) -> None:
+        """The last blend and the last version, in the time that was reserved for them."""
+        try:
+            self._save(patient=False)
+            self._blend(patient=False)
+            self._save(patient=False)
+        except OutOfTime:
+            pass
+        if self.model is None:  # a budget of next to nothing
+            best = self.best or Choice.single(Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+            self._keep(best, silent)
+
+    def _within(self, name: str) -> Progress:
+        def told(stage: str, done: float, total: float | None = None, note: str = "") -> None:
+            self._tell(f"trying {name}: {stage} {note}".strip())
+
+        return told
+
+    def _on_train(self, trial: Trial, progress: Progress) -> Model:
+        (arm,) = [arm for arm in self.arms if arm.name == trial.name]
+        return arm.model(progress)
+
+    def _tell(self, doing: str) -> None:
+        best = self.best
+        shown = f"best so far {best.short} {best.recall:.4f}" if best else "nothing judged yet"
+        note = f"{shown}; {doing}"
+        self.progress("searching", self.deadline.elapsed, self.deadline.seconds, note)
+
+
+def _best(arm: Arm) -> Trial:
+    assert arm.best is not None
+    return arm.best

@@ -1,0 +1,37 @@
+"""Candidates that are trained: on validation for a trial, then on all pairs for as long."""
+
+from __future__ import annotations
+
+from ltocf.config import RunConfig
+from ltocf.data.dataset import Dataset
+from ltocf.data.splits import Split
+from ltocf.models.base import Model
+from ltocf.progress import OutOfTime, Progress
+from ltocf.search.climbing import Options
+from ltocf.search.journal import Trial
+from ltocf.training.fitting import Fit, choose_epochs, fit_for
+
+
+def trained_on_validation(
+    name: str, options: Options, split: Split, config: RunConfig, progress: Progress
+) -> Fit:
+    """The model at its best epoch; one that is stopped early counts with the best until then."""
+    return choose_epochs(
+        Dataset("search", split), _settings(name, options, config, "validation"), progress=progress
+    )
+
+
+def trained_on_everything(
+    trial: Trial, like: Model, dataset: Dataset, config: RunConfig, progress: Progress
+) -> Model:
+    """For as long as the trial chose, with what it found out; stopped early, it is of no use."""
+    settings = _settings(trial.name, trial.options, config, "fixed")
+    found = fit_for(trial.epochs, dataset, settings, like=like, progress=progress)
+    if not found.complete:
+        raise OutOfTime
+    return found.model
+
+
+def _settings(name: str, options: Options, config: RunConfig, protocol: str) -> RunConfig:
+    train = config.train.model_copy(update={"protocol": protocol, "refit": False})
+    return config.model_copy(update={"model": {"name": name, **options}, "train": train})

@@ -1,0 +1,223 @@
+"""Search for good settings: a resumable Optuna study that prunes on validation recall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ltocf.config import RunConfig, to_toml
+from ltocf.data.dataset import Dataset
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.errors import ConfigError
+from ltocf.files import replacing, writing
+from ltocf.models import MODELS, check_settings
+from ltocf.progress import Progress, silent
+from ltocf.ranking.metrics import evaluate
+from ltocf.runs.settings import make_config
+from ltocf.search.dimensions import SearchDimension
+from ltocf.training.fitting import choose_epochs
+from ltocf.training.records import SELECT_BY, EpochRecord, TrainState
+from ltocf.training.validation import with_validation
+
+if TYPE_CHECKING:
+    import optuna
+
+TRAINED = ("learning_rate=0.001:0.03", "l2=1e-5:0.1", "negatives=1|8|32|64")
+SPACES = {
+    "ltocf": (*TRAINED, "end_time=2.0:6.0", "time_points=1:4"),
+    "lightgcn": (*TRAINED, "layers=1:5"),
+    "gfcf": ("ideal_weight=0.0:1.0", "rank=32:512"),
+    "bspm": ("ideal_weight=0.0:1.0", "rank=32:512", "end_time=0.5:4.0"),
+    "chebycf": ("rank=32:512",),
+    "ease": ("l2=1.0:2000.0",),
+    "sparse_ease": ("l2=1.0:2000.0",),
+}
+
+
+@dataclass(frozen=True)
+class TuneReport:
+    best: RunConfig
+    found: dict[str, Any]  # of the best settings, those that were searched for
+    recall: float  # Recall@20 on validation
+    trials: int
+    pruned: int
+    resumed: int  # trials that the study had before
+
+
+def tune(
+    dataset: Dataset | str | Path,
+    config: RunConfig,
+    output: str | Path,
+    *,
+    trials: int = 20,
+    space: Sequence[str] = (),
+    progress: Progress = silent,
+) -> TuneReport:
+    """Add `trials` to the study in OUTPUT/study.db, made if it is not there, and write the best
+    settings so far to OUTPUT/best.toml. The test pairs are never looked at.
+
+    `space` lists choices as key=low:high or key=a|b|c; SPACES holds those of the usual models. The
+    first trial of a study takes the settings as they are, so that the best is never worse.
+    """
+    output = Path(output)
+    if not isinstance(dataset, Dataset):
+        dataset = load_dataset(str(dataset))
+    choices = [SearchDimension.parse(text) for text in space or _usual_space(config.model_name)]
+    first = _settings(config, {choice.key: (*choice.options, choice.low)[0] for choice in choices})
+    check_settings(first.model_name, first.model_options)
+    with writing(output, error=ConfigError), _database(output):
+        return _search(dataset, config, output, trials, choices, progress)
+
+
+@contextmanager
+def _database(output: Path) -> Iterator[None]:
+    """What SQLite refuses, as one line: a full disk, a damaged file."""
+    _optuna()
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise ConfigError(f"{output / 'study.db'}: cannot be used ({reason})") from None
+
+
+def _search(
+    dataset: Dataset,
+    config: RunConfig,
+    output: Path,
+    trials: int,
+    choices: Sequence[SearchDimension],
+    progress: Progress,
+) -> TuneReport:
+    study = _open_study(output, dataset, config, choices)
+    resumed = len(study.trials)
+    cut = with_validation(dataset.split, config.train, config.seed, fewest=1)
+    data = replace(dataset, split=cut)
+
+    def objective(trial: optuna.Trial) -> float:
+        searched = choices if trial.number else []
+        settings = _settings(config, {choice.key: choice.suggest(trial) for choice in searched})
+        train = settings.train.model_copy(update={"refit": False})
+        settings = settings.model_copy(update={"train": train})
+        watch = Reporter(trial)
+        chosen = choose_epochs(data, settings, after_epoch=watch)
+        if chosen.epochs is not None:
+            return watch.best
+        return evaluate(chosen.model.scorer(), data.split.valid, data.split.train)[SELECT_BY]
+
+    def after_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        best = _best(study)
+        if best is not None:
+            with replacing(output / "best.toml") as temporary:
+                temporary.write_text(to_toml(_settings(config, best.params)), encoding="utf-8")
+        values = " ".join(f"{key}={_short(value)}" for key, value in trial.params.items())
+        recall = "given up" if trial.value is None else f"Recall@20 {trial.value:.4f}"
+        note = f"{values or 'as it is'}: {recall}"
+        note += "" if best is None else f" (best {best.value:.4f})"
+        progress("trial", len(study.trials) - resumed, trials, note)
+
+    study.optimize(objective, n_trials=trials, callbacks=[after_trial])
+    states = [trial.state.name for trial in study.trials]
+    return TuneReport(
+        _settings(config, study.best_params),
+        study.best_params,
+        study.best_value,
+        len(states),
+        states.count("PRUNED"),
+        resumed,
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
+    try:
+        return study.best_trial
+    except ValueError:  # no trial has been completed
+        return None
+
+
+class Reporter:
+    """Tells the study each validation recall, and ends the trial if it is a hopeless one."""
+
+    def __init__(self, trial: optuna.Trial) -> None:
+        self.trial, self.best, self.reported = trial, 0.0, 0
+
+    def __call__(self, state: TrainState, record: EpochRecord) -> None:
+        if not record.metrics:
+            return
+        self.best = max(self.best, record.metrics[SELECT_BY])
+        if record.epoch <= self.reported:  # a training that began anew: an epoch is told once
+            return
+        self.reported = record.epoch
+        self.trial.report(record.metrics[SELECT_BY], record.epoch)
+        if self.trial.should_prune():
+            raise _optuna().TrialPruned
+
+
+def _open_study(
+    output: Path, dataset: Dataset, config: RunConfig, choices: Sequence[SearchDimension]
+) -> optuna.Study:
+    """The study of these choices on these data, in OUTPUT; another one is refused."""
+    library = _optuna()
+    output.mkdir(parents=True, exist_ok=True)
+    library.logging.set_verbosity(library.logging.WARNING)
+    study: optuna.Study = library.create_study(
+        storage=f"sqlite:///{output / 'study.db'}",
+        study_name="ltocf",
+        direction="maximize",
+        load_if_exists=True,
+        sampler=library.samplers.TPESampler(seed=config.seed),
+        pruner=library.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=2),
+    )
+    about = {
+        "config": to_toml(config),
+        "space": [repr(choice) for choice in choices],
+        "data": dataset.digest,
+    }
+    # One that was killed at its start has only some of them.
+    if any(about[key] != value for key, value in study.user_attrs.items()):
+        raise ConfigError(
+            f"{output}: holds a study of other data, settings or choices; give another output"
+        )
+    for key, value in about.items():
+        study.set_user_attr(key, value)
+    for trial in study.trials:
+        if not trial.state.is_finished():  # nobody else is here, so whoever ran it was killed
+            study.tell(trial.number, state=library.trial.TrialState.FAIL)
+    return study
+
+
+def _usual_space(model: str) -> Sequence[str]:
+    if model in SPACES:
+        return SPACES[model]
+    if model in MODELS and MODELS[model].losses:
+        return TRAINED
+    if model in MODELS and not MODELS[model].solved:
+        return TRAINED[:1]  # its loss is its own
+    raise ConfigError(
+        f"say what to search for {model!r}, such as space=['key=low:high'] (--space key=low:high)"
+    )
+
+
+def _settings(config: RunConfig, values: dict[str, Any]) -> RunConfig:
+    return make_config(_validating(config).model_dump(exclude_none=True), values)
+
+
+def _validating(config: RunConfig) -> RunConfig:
+    train = config.train.model_copy(update={"protocol": "validation"})
+    return config.model_copy(update={"train": train})
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ConfigError("tuning needs optuna: pip install 'ltocf[tune]'") from None
+    return optuna

@@ -1,0 +1,182 @@
+"""A service while it runs: the model served now, the store of events, and the threads between.
+
+Each kind of work has a queue and threads of its own, so that none waits for another: histories are
+read, short lists, reasons and large requests are computed, events are committed, everything else is
+asked for. Whether the store works is known beforehand.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from ltocf.recommend.joined import Person
+from ltocf.service.experiments.running import Experiment
+from ltocf.service.lists import Answer, ListRequest, answer_lists
+from ltocf.service.live_quality import Judge
+from ltocf.service.popularity import Popularity
+from ltocf.service.problems import Busy
+from ltocf.service.served_model import ServedModel
+from ltocf.service.store.events import Event, EventStore
+from ltocf.service.store.monitor import StoreMonitor
+from ltocf.service.work.batcher import Batcher
+from ltocf.service.work.slices import SliceQueue
+
+T = TypeVar("T")
+Commit = tuple[ServedModel, Sequence[Event]]
+STORE_SECONDS = 2.0  # that a list waits for the store; a stale list is better than none
+
+
+class _Histories(NamedTuple):
+    after: int
+    users: tuple[str, ...]
+
+
+class Engine:
+    """Requests take `served` once and keep it to their end, so an answer is by one model."""
+
+    def __init__(
+        self, served: ServedModel, store: EventStore, *, timeout_seconds: float = 10.0
+    ) -> None:
+        served.warm_up()
+        self.served, self.store, self._seconds = served, store, timeout_seconds
+        self.closed = threading.Event()
+        self.run_problem: str | None = None  # why another version of the run is not served
+        self.experiment: Experiment | None = None
+        self.judge = Judge(store, self._judged)
+        self.popularity = Popularity(store)
+        self.monitor = StoreMonitor(store, also=lambda: self.popularity.count(self.served))
+        self.short_lists: Batcher[ListRequest, Answer] = Batcher(
+            answer_lists, name="lists", seconds=timeout_seconds
+        )
+        self.reasons = SliceQueue("reasons", seconds=timeout_seconds, first=self._has_short_lists)
+        self.large = SliceQueue("large", seconds=timeout_seconds, first=self._has_short_lists)
+        self.commit: Batcher[Commit, list[Event]] = Batcher(
+            self._guarded(self._commit, "writing"),
+            name="commits",
+            most=256,
+            seconds=timeout_seconds,
+        )
+        self._histories: Batcher[_Histories, dict[str, list[Event]]] = Batcher(
+            self._guarded(self._read_histories, "reading"),
+            name="histories",
+            seconds=min(STORE_SECONDS, timeout_seconds),
+        )
+        self._changes: Batcher[Callable[[], Any], Any] = Batcher(
+            self._guarded(_each, "writing"), name="changes", most=1, seconds=timeout_seconds
+        )
+        self._questions: Batcher[Callable[[], Any], Any] = Batcher(
+            self._guarded(_each, "reading"),
+            name="questions",
+            most=1,
+            threads=2,
+            seconds=timeout_seconds,
+        )
+
+    async def ask(self, question: Callable[[], T]) -> T:
+        """What a call returns that may take a while; it is not made on the event loop."""
+        return cast(T, await self._questions(question))
+
+    async def write(self, change: Callable[[Callable[[], bool]], T]) -> T:
+        """What a change of the store returns; it is told how to find out whether it is still
+        waited for."""
+        deadline = time.monotonic() + self._seconds
+        return cast(T, await self._changes(lambda: change(lambda: time.monotonic() < deadline)))
+
+    def served_for(self, user: str) -> tuple[ServedModel, str | None]:
+        """The model that answers this person, and their arm if there is an experiment."""
+        experiment = self.experiment
+        return (
+            (self.served, None) if experiment is None else experiment.served_for(user, self.served)
+        )
+
+    async def people(self, served: ServedModel, users: Sequence[str]) -> tuple[list[Person], bool]:
+        """Who they are now: the data set and all that happened since; and whether that is stale,
+        because the store does not answer."""
+        if self.monitor.reading:
+            try:
+                events = await self._histories(_Histories(served.trained, tuple(users)))
+                return [served.person(user, events.get(user, ())) for user in users], False
+            except Busy:
+                pass
+        gone = set(self.store.forgotten_among(users, self.monitor.markers))
+        return [
+            served.person(user, [Event(user, None, 0)] if user in gone else []) for user in users
+        ], True
+
+    def person_now(self, served: ServedModel, user: str) -> Person:
+        """The same for one, on a thread that may wait for the store."""
+        return served.person(user, self.store.of_users([user], after=served.trained).get(user, ()))
+
+    def swap(self, served: ServedModel) -> None:
+        """From now on this model answers; requests on their way are answered by the old one."""
+        served.warm_up()
+        self.served = served
+
+    def close(self) -> None:
+        self.closed.set()
+        self.monitor.close()
+        queues = (self.short_lists, self.commit, self._histories, self._changes, self._questions)
+        for queue in (*queues, self.reasons, self.large):
+            queue.close()
+        self.judge.close()
+        if self.experiment is not None:
+            self.experiment.close()
+
+    def _has_short_lists(self) -> bool:
+        return self.short_lists.busy
+
+    def _commit(self, batch: Sequence[Commit]) -> list[list[Event] | Exception]:
+        added = self.store.add([events for _, events in batch])
+        for (served, _), events in zip(batch, added, strict=True):
+            self._consider(served, events)
+        return list(added)
+
+    def _consider(self, served: ServedModel, events: Sequence[Event]) -> None:
+        experiment = self.experiment
+        if experiment is None:
+            self.judge.consider(served, events)
+            return
+        experiment.happened(events)
+        for event in events:
+            for model in experiment.judges_of(event.user, served):
+                self.judge.consider(model, [event])
+
+    def _judged(self, served: ServedModel, events: Sequence[Event], ranks: Any) -> None:
+        if self.experiment is not None:
+            self.experiment.judged(served, events, ranks)
+
+    def _read_histories(self, batch: Sequence[_Histories]) -> list[dict[str, list[Event]]]:
+        found = {
+            after: self.store.of_users(
+                list({user for one in batch if one.after == after for user in one.users}),
+                after=after,
+            )
+            for after in {one.after for one in batch}
+        }
+        return [found[one.after] for one in batch]
+
+    def _guarded(
+        self, work: Callable[[Sequence[Any]], Sequence[Any]], what: str
+    ) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """The same, with Busy if the store does not answer, of which the monitor is told."""
+
+        def guarded(batch: Sequence[Any]) -> Sequence[Any]:
+            try:
+                found = work(batch)
+            except SQLAlchemyError as failure:
+                self.monitor.failed(what, failure)
+                raise Busy("the event store does not answer; try again in a moment") from None
+            if work is not _each:  # of which not every call asks the store
+                self.monitor.worked(what)
+            return found
+
+        return guarded
+
+
+def _each(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    return [call() for call in calls]

@@ -1,0 +1,137 @@
+"""The service measures itself: which rank had an item in the list just before it was touched?"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltocf.data.interactions import Rows
+from ltocf.errors import ConfigError
+from ltocf.recommend.joined import Person, score_people
+from ltocf.scorers.scorer import NOBODY
+from ltocf.service.served_model import ServedModel
+from ltocf.service.store.events import Event, EventStore, Quality, now
+
+log = logging.getLogger("ltocf.service")
+
+# Told each model, the events that it judged and the ranks that they had.
+Told = Callable[[ServedModel, Sequence[Event], NDArray[np.int64]], None]
+HIT = 20
+HOUR = 3_600_000_000  # in microseconds
+MOST = 64  # events judged at a time
+WAITING = 10_000  # beyond which events are not judged: counting them must not slow the service
+
+
+def ranks_before(
+    served: ServedModel, store: EventStore, events: Sequence[Event]
+) -> NDArray[np.int64]:
+    """The rank of each event's item in that user's list just before it, from 1; 0 where there was
+    none: they had the item, it is not in the catalogue, nothing was known of them, or they are new
+    and the model has no lists for newcomers."""
+    ranks = np.zeros(len(events), dtype=np.int64)
+    people, places = [], []
+    theirs = store.of_users(list({event.user for event in events}), after=served.trained)
+    for place, event in enumerate(events):
+        earlier = [one for one in theirs.get(event.user, ()) if one.number < event.number]
+        person = served.person(event.user, earlier)
+        owned = served.owned(person)
+        (row,) = served.seen.item_ids.find([event.item or ""])
+        if row >= 0 and not served.is_cold(person) and row not in owned:
+            people.append((person, owned, row))
+            places.append(place)
+    for place, (_, owned, row), line in zip(places, people, _scores(served, people), strict=True):
+        if line is None:
+            continue
+        line[owned] = -np.inf
+        before = (line > line[row]) | ((line == line[row]) & (np.arange(len(line)) < row))
+        ranks[place] = 1 + before.sum()
+    return ranks
+
+
+def _scores(
+    served: ServedModel, people: Sequence[tuple[Person, Rows, int]]
+) -> list[NDArray[np.float32] | None]:
+    """The scores of each, None for newcomers if the model refuses them, as MF does."""
+    found: list[NDArray[np.float32] | None] = [None] * len(people)
+    for new in (False, True):
+        which = [n for n, (person, *_) in enumerate(people) if (person.row == NOBODY) == new]
+        if not which:
+            continue
+        try:
+            scores = score_people(served.scorer, served.train, [people[n][0] for n in which])
+        except ConfigError:
+            if not new:
+                raise
+            continue
+        for n, line in zip(which, scores, strict=True):
+            found[n] = line
+    return found
+
+
+def summarise(model: str, hour: int, ranks: NDArray[np.int64]) -> list[Quality]:
+    """A line for the hour, if anything was ranked."""
+    some = ranks[ranks > 0]
+    if not len(some):
+        return []
+    hits, reciprocal = int((some <= HIT).sum()), float((1 / some).sum())
+    return [Quality(model, hour, len(some), hits, reciprocal)]
+
+
+class Judge:
+    """Judges committed events on a thread of its own, after they were acknowledged."""
+
+    def __init__(self, store: EventStore, told: Told | None = None) -> None:
+        self.store, self.passed_over, self._told = store, 0, told
+        self._queue: queue.SimpleQueue[tuple[ServedModel, Event] | None] = queue.SimpleQueue()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
+        self._thread.start()
+
+    def consider(self, served: ServedModel, events: Sequence[Event]) -> None:
+        if self._queue.qsize() > WAITING:
+            self.passed_over += len(events)
+            return
+        for event in events:
+            self._idle.clear()
+            self._queue.put((served, event))
+
+    def wait(self, seconds: float) -> bool:
+        """Until all that was considered is judged."""
+        return self._idle.wait(seconds)
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            while len(batch) < MOST and not self._queue.empty():
+                if (another := self._queue.get()) is None:
+                    self._queue.put(None)
+                    break
+                batch.append(another)
+            try:
+                self._judge(batch)
+            except Exception as failure:  # whatever it is, the next events are judged again
+                self.passed_over += len(batch)
+                log.warning(f"live quality: {len(batch)} events passed over: {failure!r}")
+            if self._queue.empty():
+                self._idle.set()
+
+    def _judge(self, batch: Sequence[tuple[ServedModel, Event]]) -> None:
+        for served in {id(one): one for one, _ in batch}.values():
+            events = [event for one, event in batch if one is served]
+            ranks = ranks_before(served, self.store, events)
+            if self._told is not None:
+                self._told(served, events, ranks)
+            # By the hour of arrival: what clients say of the time is theirs.
+            lines = summarise(served.version, now() // HOUR, ranks)
+            if lines:
+                self.store.record(lines)

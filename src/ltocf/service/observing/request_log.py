@@ -1,0 +1,99 @@
+"""One JSON line for each request, its id in and out, and a span if tracing is on.
+
+A line holds nothing that a client wrote: the route instead of the path, no ids, no query.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import nullcontext
+from datetime import UTC, datetime
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ltocf.service.observing.tracing import Tracer
+
+log = logging.getLogger("ltocf.requests")
+REQUEST_ID = b"x-request-id"
+HARMLESS = re.compile(rb"[A-Za-z0-9._-]{1,64}")  # what a client may call its request
+
+
+def set_up_logging(requests: bool) -> None:
+    """What the service says goes to standard error; a line for each request only if asked."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    logging.getLogger("ltocf").setLevel(logging.INFO)
+    log.setLevel(logging.INFO if requests else logging.WARNING)
+
+
+class RequestLog:
+    """ASGI middleware around all others. With `paths` a line also has the path as it was asked,
+    which names people and items."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        model: Callable[[], str],
+        *,
+        paths: bool = False,
+        tracer: Tracer | None = None,
+    ) -> None:
+        self.app, self.model, self.paths, self.tracer = app, model, paths, tracer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        id_, started, status = request_id(scope), time.perf_counter(), 500
+        scope.setdefault("state", {})["request_id"] = id_
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (REQUEST_ID, id_.encode())]
+            await send(message)
+
+        span = nullcontext() if self.tracer is None else self.tracer.request(scope)
+        with span as open_span:
+            try:
+                await self.app(scope, receive, send_with_id)
+            finally:
+                route, seconds = route_of(scope), time.perf_counter() - started
+                if self.tracer is not None:
+                    self.tracer.finish(open_span, scope["method"], route, status, id_)
+                if log.isEnabledFor(logging.INFO):
+                    log.info(self._line(scope, id_, route, status, seconds))
+
+    def _line(self, scope: Scope, id_: str, route: str, status: int, seconds: float) -> str:
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "request": id_,
+            "method": scope["method"],
+            "route": route,
+            "status": status,
+            "milliseconds": round(1000 * seconds, 2),
+            "model": self.model(),
+        }
+        if (client := scope["state"].get("client_name")) is not None:
+            line["client"] = client  # the name that its key was given by us
+        if self.paths:
+            line["path"] = scope["path"]
+        return json.dumps(line)
+
+
+def request_id(scope: Scope) -> str:
+    """The client's own if it is harmless to repeat, else a new one."""
+    for name, value in scope["headers"]:
+        if name == REQUEST_ID and HARMLESS.fullmatch(value):
+            return str(value.decode())
+    return uuid.uuid4().hex
+
+
+def route_of(scope: Scope) -> str:
+    """As it is written in the interface; 'other' where there is none."""
+    return str(getattr(scope.get("route"), "path", "other")).replace(":id}", "}")

@@ -1,0 +1,207 @@
+"""What is served at one time: a model, its data and what to show of its items. Never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
+from ltocf.data.times import clock
+from ltocf.errors import ConfigError
+from ltocf.recommend.boards import shelf_of
+from ltocf.recommend.joined import NOTHING, Person, joined_histories
+from ltocf.recommend.recommender import Recommender
+from ltocf.recommend.rules import Rules
+from ltocf.recommend.tables import naming_column
+from ltocf.runs.run import Run
+from ltocf.scorers.scorer import NOBODY, Scorer
+from ltocf.service.problems import Unknown
+from ltocf.service.store.events import Event
+from ltocf.training.records import EpochRecord
+
+LEARNED = "events"  # in a data set's origin: the last event of each store that went into it
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """`trained` is the number of the last event that the model has learned from."""
+
+    recommender: Recommender
+    version: str = "1"
+    trained: int = 0
+    metrics: Mapping[str, float] = field(default_factory=dict)  # on the test set
+    epochs: Sequence[EpochRecord] = ()  # of its training
+    digest: str = ""  # of the run's files
+
+    @classmethod
+    def of_run(cls, run: Run, version: str, store_id: str, digest: str = "") -> ServedModel:
+        """A run's model, and how far it has learned from the events of this store."""
+        recommender = Recommender.of_run(run, run.scorer())
+        trained = run.dataset.origin.get(LEARNED, {}).get(store_id, 0)
+        metrics = run.metrics() if run.finished else {}
+        return cls(recommender, version, trained, metrics, run.history(), digest)
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        return self.recommender.scorer
+
+    @cached_property
+    def train(self) -> Interactions:
+        """What known users' scores come from."""
+        return self.recommender.fitted.train
+
+    @cached_property
+    def seen(self) -> Interactions:
+        """What known users have, and are not recommended."""
+        return self.recommender.fitted.seen
+
+    @cached_property
+    def item_ids(self) -> list[Id]:
+        return self.seen.item_ids.ids.to_list()
+
+    @cached_property
+    def microseconds(self) -> int:
+        return clock(self.train)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What to call each item: the column 'name' or the first of text, else the id."""
+        table = self._display
+        column = naming_column(table)
+        chosen = None if column is None else table[column]
+        ids = map(str, self.item_ids)
+        if chosen is None:
+            return list(ids)
+        return [str(name) if name else id_ for name, id_ in zip(chosen, ids, strict=True)]
+
+    @cached_property
+    def searched(self) -> pl.Series:
+        """Names and ids in lower case, to search in."""
+        ids = self.seen.item_ids.ids.cast(pl.String)
+        return (pl.Series(self.names) + "\n" + ids).str.to_lowercase()
+
+    @cached_property
+    def explains(self) -> bool:
+        """Whether scores have exact reasons."""
+        try:
+            self.recommender.explain_new([self.item_ids[0]], self.item_ids[-1])
+        except ConfigError:
+            return False
+        return True
+
+    def item(self, row: int) -> dict[str, Any]:
+        """An item as answers show it."""
+        about = {
+            name: values[row] for name, values in self._about.items() if values[row] is not None
+        }
+        return {"item": str(self.item_ids[row]), "name": self.names[row], "about": about}
+
+    def item_row(self, id_: Id) -> int:
+        return int(self.item_rows([id_])[0])
+
+    def item_rows(self, ids: Sequence[Id]) -> Rows:
+        """Unknown if there is one that is no item here."""
+        rows = self.seen.item_ids.find(ids)
+        if (rows < 0).any():
+            first = ids[int(np.flatnonzero(rows < 0)[0])]
+            raise Unknown(f"unknown item {shorten_id(first)}")
+        return rows
+
+    def user_row(self, id_: Id) -> int:
+        """Or NOBODY."""
+        return int(self.seen.user_ids.find([id_])[0])
+
+    def person(self, user: str, events: Iterable[Event]) -> Person:
+        """Somebody by their events, in the order of their numbers, and what the data set has of
+        them unless they asked to be forgotten."""
+        row = self.user_row(user)
+        since: list[Event] = []
+        for event in events:
+            if event.item is None:
+                row, since = NOBODY, []
+            else:
+                since.append(event)
+        if not since:
+            return Person.known(row)
+        items = self.seen.item_ids.find([event.item for event in since if event.item is not None])
+        times = np.array([event.time // self.microseconds for event in since], dtype=np.int64)
+        return Person(row, items[items >= 0], times[items >= 0])
+
+    def history(self, person: Person) -> list[tuple[int, int | None]]:
+        """The items of somebody and their times in microseconds, the latest first."""
+        rows, times = person.items, person.times
+        clocked: NDArray[np.bool_] = np.ones(len(rows), dtype=bool)
+        if person.row != NOBODY:
+            old = slice(self.seen.indptr[person.row], self.seen.indptr[person.row + 1])
+            stamps = self.seen.timestamps
+            before = np.full(old.stop - old.start, -1) if stamps is None else stamps[old]
+            rows = np.concatenate([self.seen.items[old], rows])
+            times = np.concatenate([before, times])
+            clocked = np.concatenate([before > 10**8, clocked])  # the rest is an order, no clock
+        order = np.lexsort((rows, -times))
+        listed: dict[int, int | None] = {}
+        for place in order:  # of an item that comes twice, the first time
+            moment = int(times[place]) * self.microseconds if clocked[place] else None
+            listed.pop(int(rows[place]), None)
+            listed[int(rows[place])] = moment
+        return list(listed.items())
+
+    def is_cold(self, person: Person) -> bool:
+        """Whether nothing is known of what they like."""
+        if len(person.without):
+            old = NOTHING if person.row == NOBODY else self.seen.items_of(person.row)
+            return bool(np.isin(np.concatenate([old, person.items]), person.without).all())
+        known = person.row != NOBODY and self.seen.user_degrees[person.row] > 0
+        return not known and not len(person.items)
+
+    def owned(self, person: Person) -> Rows:
+        """What somebody has met and is not recommended."""
+        known = self.recommender.dataset.split.known
+        old = NOTHING if person.row == NOBODY else known.items_of(person.row)
+        owned = np.concatenate([old, person.items])
+        return owned[~np.isin(owned, person.without)] if len(person.without) else owned
+
+    def popularity(self, counts: Mapping[str, int]) -> NDArray[np.float32]:
+        """How many people have each item, with the events' counts by item. (n_items,)"""
+        popularity = self.seen.item_degrees.astype(np.float32)
+        rows = self.seen.item_ids.find(list(counts))
+        np.add.at(popularity, rows[rows >= 0], np.array(list(counts.values()))[rows >= 0])
+        return popularity
+
+    def blocked_by(self, rules: Rules) -> NDArray[np.bool_]:
+        """What the rules let nobody have. (n_items,)"""
+        blocked = rules.on(shelf_of(self.recommender.dataset)).blocked
+        nothing = np.zeros(len(self.item_ids), dtype=bool)
+        return nothing if blocked is None else blocked[: len(nothing)]
+
+    def warm_up(self) -> None:
+        """Compile and compute whatever the first request would wait for."""
+        assert len(self.names) == len(self.searched)
+        person = Person.of_history(np.zeros(1, np.int32))
+        joined_histories(self.train, [person])
+        _ = self.explains
+
+    @cached_property
+    def _display(self) -> pl.DataFrame:
+        table = self.recommender.dataset.item_names
+        return pl.DataFrame() if table is None else table
+
+    @cached_property
+    def _about(self) -> dict[str, list[Any]]:
+        """The other columns, as values that JSON has."""
+        columns = {}
+        for column in self._display.get_columns():
+            if column.name == "name":
+                continue
+            plain = column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.String, pl.List)
+            values = column if plain else column.cast(pl.String, strict=False)
+            columns[column.name] = (
+                values.fill_nan(None) if values.dtype.is_float() else values
+            ).to_list()
+        return columns

@@ -1,0 +1,86 @@
+"""SQLite and PostgreSQL behind one SQLAlchemy engine, where a commit is on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from ltocf.errors import ConfigError, DataError
+
+LOCK = 7_305_186  # any number: what PostgreSQL calls our lock
+# For another writer: less than a client is made to wait, so that a failure is told as one.
+WAIT_SECONDS = 5
+
+
+def display_name(where: str | Path) -> str:
+    """The file or the URL without its password."""
+    text = str(where)
+    return sa.make_url(text).render_as_string(hide_password=True) if "://" in text else text
+
+
+def connect(where: str | Path) -> sa.Engine:
+    """A SQLite file, made if it is not there, or a postgresql:// URL."""
+    text = str(where)
+    if "://" not in text:
+        return _sqlite(Path(text))
+    url = sa.make_url(text)
+    if url.get_backend_name() != "postgresql":
+        raise ConfigError(
+            f"{display_name(text)}: unknown kind of event store; "
+            "give a file or postgresql://user@host/database"
+        )
+    try:
+        return sa.create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,
+            pool_pre_ping=True,  # a server that was restarted is found again
+            connect_args={"connect_timeout": WAIT_SECONDS},
+        )
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "PostgreSQL needs psycopg: install it with pip install 'ltocf[postgres]'"
+        ) from None
+
+
+def _sqlite(path: Path) -> sa.Engine:
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no directory {str(path.parent)!r} for the events")
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(path.resolve())),
+        isolation_level="AUTOCOMMIT",
+        pool_reset_on_return=None,
+        connect_args={"timeout": WAIT_SECONDS},
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a commit waits for the disk
+        connection.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten
+
+    return engine
+
+
+@contextmanager
+def exclusive(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A transaction that no other writer overlaps; on leaving, it is on disk."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {1000 * WAIT_SECONDS}")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
+        try:
+            yield connection
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            with suppress(SQLAlchemyError):  # the first failure is the one to tell of
+                connection.exec_driver_sql("ROLLBACK")
+            raise

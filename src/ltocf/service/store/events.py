@@ -1,0 +1,243 @@
+"""What happened since training, kept so that an acknowledged event is never lost.
+
+A store is a SQLite file or a PostgreSQL database. Events are numbered in the order in which they
+were committed, under a lock, so that whoever has read up to a number has missed nothing before it.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from ltocf.errors import DataError
+from ltocf.service.problems import Busy
+from ltocf.service.store import forgetting
+from ltocf.service.store.counts import count_people
+from ltocf.service.store.databases import connect, display_name, exclusive
+from ltocf.service.store.qualities import add_qualities, all_qualities
+from ltocf.service.store.tables import ABOUT, COLUMNS, EVENTS, Event, Quality, now, tables
+
+__all__ = ["Event", "EventStore", "Quality", "now"]
+
+FORMAT = "2"
+SOME = 250  # users of one query; databases limit its values
+RECENT = 5000  # events of one person that a list reads, the latest
+
+AFTER = sa.select(*COLUMNS).where(EVENTS.c.number > sa.bindparam("after")).order_by(EVENTS.c.number)
+# Built once, since every list asks it: building it takes longer than the answer.
+OF_USERS = (
+    sa.select(*COLUMNS)
+    .where(EVENTS.c.number > sa.bindparam("after"))
+    .where(EVENTS.c.user.in_(sa.bindparam("users", expanding=True)))
+    .order_by(EVENTS.c.number.desc())
+    .limit(sa.bindparam("most"))
+)
+
+
+def _where_in(
+    connection: sa.Connection, query: sa.Select[Any], column: sa.Column[Any], values: Sequence[str]
+) -> Iterator[sa.Row[Any]]:
+    for start in range(0, len(values), SOME):
+        yield from connection.execute(query.where(column.in_(values[start : start + SOME])))
+
+
+class EventStore:
+    """`EventStore.open(path or URL)`; every method may be called from any thread or process."""
+
+    def __init__(self, engine: sa.Engine, name: str) -> None:
+        self.engine, self.name = engine, name
+        with exclusive(self.engine) as connection:
+            fresh = not sa.inspect(connection).has_table(EVENTS.name)
+            tables.create_all(connection)
+            if fresh:
+                forgetting.keep_no_statistics(connection)
+            about = {row.name: row.value for row in connection.execute(sa.select(ABOUT))}
+            if not about:
+                about = {"format": FORMAT, "id": uuid.uuid4().hex}
+                rows = [{"name": k, "value": v} for k, v in about.items()]
+                connection.execute(ABOUT.insert(), rows)
+        about.pop("alive", None)
+        if about.get("format") != FORMAT:
+            raise DataError(f"{name}: events of another format; this ltocf reads {FORMAT}")
+        self.id = about["id"]
+        database = engine.url.database or ""
+        self._path = Path(database) if engine.dialect.name == "sqlite" else None
+        self._file = self._identity()
+
+    @classmethod
+    def open(cls, where: str | Path) -> EventStore:
+        """A SQLite file, made if it is not there, or the tables of a postgresql:// URL."""
+        name = display_name(where)
+        try:
+            return cls(connect(where), name)
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+            raise DataError(f"cannot open the event store {name!r}: {reason}") from None
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def present(self) -> bool:
+        """Whether the file of events is still the one that was opened: SQLite goes on writing into
+        one that was removed."""
+        return self._identity() == self._file
+
+    def _identity(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return (0, 0)
+        return status.st_dev, status.st_ino
+
+    @contextmanager
+    def writing(self, wanted: Callable[[], bool] = lambda: True) -> Iterator[sa.Connection]:
+        """A transaction that no other writer overlaps. It is committed if it is still `wanted`:
+        whoever was told that it failed must not find later that it did not."""
+        with exclusive(self.engine) as connection:
+            yield connection
+            if not wanted():
+                raise Busy("nobody waits for this any more")
+            if not self.present():
+                raise Busy(f"the file of events {self.name} was removed or replaced")
+
+    def add(
+        self, batches: Sequence[Sequence[Event]], wanted: Callable[[], bool] = lambda: True
+    ) -> list[list[Event]]:
+        """Commit all batches at once; of each, the events that are new, with their numbers.
+
+        A key that is in the store, was there before its user was forgotten, or came earlier in
+        these batches, is not counted again.
+        """
+        keys = [event.key for batch in batches for event in batch if event.key is not None]
+        digests = {forgetting.digest(self.id, key): key for key in keys}
+        with self.writing(wanted) as connection:
+            found = _where_in(connection, sa.select(EVENTS.c.key), EVENTS.c.key, keys)
+            taken = {row[0] for row in found}
+            spent = forgetting.spent_among(connection, digests)
+            taken |= {digests[one] for one in spent}
+            number, added = self._last(connection), []
+            for batch in batches:
+                fresh = []
+                for event in batch:
+                    if event.key is None or event.key not in taken:
+                        taken.add(event.key)
+                        number += 1
+                        fresh.append(replace(event, number=number))
+                added.append(fresh)
+            rows = [vars(event) for fresh in added for event in fresh]
+            if rows:
+                connection.execute(EVENTS.insert(), rows)
+        return added
+
+    def of_users(
+        self, users: Sequence[str], *, after: int = 0, most: int = RECENT
+    ) -> dict[str, list[Event]]:
+        """The events of each, at most the latest `most`, in the order of their numbers; whoever
+        has none is left out."""
+        names = {forgetting.marker(self.id, user): user for user in users}
+        found: dict[str, list[Event]] = {}
+        with self.engine.connect() as connection:
+            for start in range(0, len(users), SOME):
+                some = list(users[start : start + SOME])
+                for row in self._latest(connection, some, after, most):
+                    user = names.get(row[0], row[0])
+                    event = Event(user, row.item, row.time, row.kind, row.key, row.number)
+                    found.setdefault(user, []).append(event)
+        return {user: events[::-1] for user, events in found.items()}
+
+    def _latest(
+        self, connection: sa.Connection, users: list[str], after: int, most: int
+    ) -> Sequence[sa.Row[Any]]:
+        """The latest events first."""
+        wanted = [*users, *(forgetting.marker(self.id, user) for user in users)]
+        values = {"after": after, "users": wanted, "most": most}
+        rows = connection.execute(OF_USERS, values).all()
+        if len(rows) < most or len(users) == 1:
+            return rows
+        parts = [self._latest(connection, [user], after, most) for user in users]  # one is a bot
+        return [row for part in parts for row in part]
+
+    def since(self, number: int) -> list[Event]:
+        """Everybody's events after this number, in order."""
+        with self.engine.connect() as connection:
+            return [Event(*row) for row in connection.execute(AFTER, {"after": number})]
+
+    def forget(self, user: str, wanted: Callable[[], bool] = lambda: True) -> None:
+        """Remove all of somebody's events; digests of their id and keys are all that stays."""
+        with self.writing(wanted) as connection:
+            forgetting.forget(connection, self.id, user, self._last(connection) + 1)
+        forgetting.truncate_log(self.engine)
+
+    def forgotten(self, after: int = 0) -> frozenset[str]:
+        """The markers of those who were forgotten after this number, for `forgotten_among`."""
+        with self.engine.connect() as connection:
+            return forgetting.markers(connection, after)
+
+    def forgotten_among(self, users: Iterable[Any], markers: frozenset[str]) -> list[Any]:
+        """The ids to which one of the markers belongs."""
+        if not markers:
+            return []
+        return [user for user in users if forgetting.marker(self.id, str(user)) in markers]
+
+    def has(self, user: str) -> bool:
+        """Whether any event of this user is stored, learned from or not."""
+        with self.engine.connect() as connection:
+            query = sa.select(EVENTS.c.number).where(EVENTS.c.user == user).limit(1)
+            return connection.scalar(query) is not None
+
+    def rewrite(self) -> None:
+        """Leave nothing of what was removed in the tables' pages; PostgreSQL locks them for it."""
+        forgetting.rewrite(self.engine)
+
+    def search_users(self, text: str, limit: int) -> list[str]:
+        """Users with events whose id begins with this text."""
+        users = EVENTS.c.user
+        query = (
+            sa.select(users)
+            .where(users.startswith(text, autoescape=True), EVENTS.c.item.is_not(None))
+            .distinct()
+            .order_by(users)
+            .limit(limit)
+        )
+        with self.engine.connect() as connection:
+            return list(connection.scalars(query))
+
+    def item_counts(
+        self, after: int, *, since: int | None = None, until: int | None = None
+    ) -> dict[str, int]:
+        """How many people touched each item for the first time after `after`, of the events after
+        `since` until `until`."""
+        with self.engine.connect() as connection:
+            return count_people(connection, after, after if since is None else since, until)
+
+    def try_to_write(self) -> None:
+        """Write something that nobody reads."""
+        with self.writing() as connection:
+            connection.execute(ABOUT.delete().where(ABOUT.c.name == "alive"))
+            connection.execute(ABOUT.insert(), [{"name": "alive", "value": str(now())}])
+
+    def last(self) -> int:
+        with self.engine.connect() as connection:
+            return self._last(connection)
+
+    def record(self, qualities: Sequence[Quality]) -> None:
+        """Add to what is known of a model's hour."""
+        with self.writing() as connection:
+            add_qualities(connection, qualities)
+
+    def qualities(self) -> list[Quality]:
+        with self.engine.connect() as connection:
+            return all_qualities(connection)
+
+    def _last(self, connection: sa.Connection) -> int:
+        return connection.scalar(sa.select(sa.func.max(EVENTS.c.number))) or 0

@@ -1,0 +1,26 @@
+"""How well each model's lists met reality, by the hour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from ltocf.service.store.tables import QUALITY, Quality
+
+
+def add_qualities(connection: sa.Connection, qualities: Sequence[Quality]) -> None:
+    """Add to what is known of a model's hour."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    insert = dialect.insert(QUALITY)
+    sums = {
+        name: QUALITY.c[name] + insert.excluded[name] for name in ("events", "hits", "reciprocal")
+    }
+    query = insert.on_conflict_do_update(index_elements=["model", "hour"], set_=sums)
+    connection.execute(query, [quality._asdict() for quality in qualities])
+
+
+def all_qualities(connection: sa.Connection) -> list[Quality]:
+    query = sa.select(QUALITY).order_by(QUALITY.c.hour, QUALITY.c.model)
+    return [Quality(*row) for row in connection.execute(query)]

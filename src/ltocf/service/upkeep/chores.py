@@ -1,0 +1,86 @@
+"""What goes on beside the answers: following the versions of a run, and training the events in."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from ltocf.digests import FILE as DIGESTS
+from ltocf.errors import LtocfError
+from ltocf.runs.run import Run
+from ltocf.runs.versions import in_use, version_path
+from ltocf.service.engine import Engine
+from ltocf.service.experiments.trial import Trial
+from ltocf.service.served_model import ServedModel
+from ltocf.service.store.events import EventStore
+
+log = logging.getLogger("ltocf.service")
+LOOK_SECONDS = 1.0  # how often a service looks whether its run has another version
+END_SECONDS = 20.0  # for an update to end when the service does
+
+
+def digest_of(path: Path) -> str:
+    """By what is in it: a run that was trained anew in the same place has the same number."""
+    try:
+        return hashlib.sha256((path / DIGESTS).read_bytes()).hexdigest()[:16]
+    except FileNotFoundError:
+        return ""
+
+
+def load_served(root: Path, store: EventStore, version: int | None = None) -> ServedModel:
+    """A version of a run, by default the one in use, with its place in the store's events."""
+    version = in_use(root).current if version is None else version
+    path = version_path(root, version)
+    return ServedModel.of_run(Run.at(path), str(version), store.id, digest_of(path))
+
+
+def follow(root: Path, live: Engine, trial: Trial) -> None:
+    """Serve whatever version the run has in use, from a second after it changed."""
+    said = ""
+    while not live.closed.wait(LOOK_SECONDS):
+        try:
+            current = in_use(root).current
+            wanted = str(current), digest_of(version_path(root, current))
+            if wanted != (live.served.version, live.served.digest):
+                live.swap(load_served(root, live.store))
+                log.info(f"now serving version {live.served.version}")
+            trial.follow(live, load_served)
+            said, live.run_problem = "", None
+        except (LtocfError, OSError, SQLAlchemyError) as error:
+            live.run_problem = f"still serving version {live.served.version}: {error}"
+            if live.run_problem != said:  # once, not each second
+                log.warning(live.run_problem)
+            said = live.run_problem
+
+
+def update_regularly(run: Path, store: str, seconds: float, ended: threading.Event) -> None:
+    """Train the events in beside the service, in a process of its own, until `ended`."""
+    command = [sys.executable, "-m", "ltocf", "update", str(run)]
+    environment = os.environ | {"LTOCF_EVENTS": store}
+    while not ended.wait(seconds):
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        said = threading.Thread(target=_tell, args=(process,), daemon=True)
+        said.start()
+        while said.is_alive() and not ended.wait(0.1):
+            pass
+        if process.poll() is None:  # the service ends, and so does this: nothing is half-done
+            process.terminate()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _tell(process: subprocess.Popen[str]) -> None:
+    out, err = process.communicate()
+    lines = (err if process.returncode else out).strip().splitlines()
+    log.info(f"update: {lines[-1] if lines else f'exit code {process.returncode}'}")

@@ -1,0 +1,173 @@
+"""The loop closes: events become training data, and the model that learned from them must first do
+as well on the events after them as the one it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import sqrt
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ltocf.data.dataset import Dataset
+from ltocf.data.ingest.growth import Growth, enlarge, read_more
+from ltocf.errors import DataError, RunError
+from ltocf.progress import Progress, silent
+from ltocf.recommend.recommender import Recommender
+from ltocf.runs.forgetting import Forgotten, forget_people
+from ltocf.runs.run import Run
+from ltocf.runs.update import EPOCHS, refit, store_update, updating
+from ltocf.runs.versions import root_of
+from ltocf.service.live_quality import HIT, ranks_before
+from ltocf.service.served_model import LEARNED, ServedModel
+from ltocf.service.store.events import Event, EventStore
+from ltocf.service.store.updates import record_update
+
+CHECKED = 0.2  # the share of the events, the latest, that the new model is checked on
+AT_MOST = 2000  # of them
+WORSE = 2.0  # standard errors by which the new model may not be worse
+
+
+@dataclass(frozen=True)
+class Check:
+    """How the old and the new model ranked the items of the events that neither had learned."""
+
+    events: int
+    old_hit_rate: float
+    new_hit_rate: float
+    old_mrr: float
+    new_mrr: float
+
+
+def forgotten_by(store: EventStore, run: Run) -> Forgotten:
+    """Which ids belong to people whom the store was told to forget since the run's last update."""
+    markers = store.forgotten(run.dataset.origin.get(LEARNED, {}).get(store.id, 0))
+    return lambda ids: store.forgotten_among(ids, markers)
+
+
+def ever_forgotten_by(store: EventStore) -> Forgotten:
+    """Which ids belong to people whom the store was ever told to forget and who did not come back:
+    a log may still have them."""
+    markers = store.forgotten()
+    return lambda ids: [
+        id_ for id_ in store.forgotten_among(ids, markers) if not store.has(str(id_))
+    ]
+
+
+def purge(run: Run, store: EventStore, progress: Progress = silent) -> Run:
+    """The run without anybody who asked to be forgotten, and a store without a trace of them."""
+    found = forget_people(run, forgotten_by(store, run), progress)
+    if found is not run:
+        store.rewrite()
+    return found
+
+
+def update_from_events(
+    run: Run,
+    store: EventStore,
+    *,
+    epochs: int = EPOCHS,
+    learning_rate: float | None = None,
+    checked: float = CHECKED,
+    candidate: bool = False,
+    progress: Progress = silent,
+) -> tuple[Run, Growth, Check | None]:
+    """A new version of the run that has learned from the events since its last update.
+
+    The latest share `checked` of them is not learned but checked on: they go on counting as events
+    until the next update. People who asked to be forgotten leave the run first, whatever becomes of
+    the rest. If the new model is clearly worse, a RunError, and the run stays as it is. A
+    `candidate` is kept beside the version in use, for an experiment.
+    """
+    run = purge(run, store, progress)
+    with updating(run, candidate=candidate) as path:
+        old = ServedModel.of_run(run, "old", store.id)
+        events = store.since(old.trained)
+        news = [event for event in events if event.item is not None]
+        learned = news[: len(news) - int(checked * len(news))]
+        dataset, added = _with_events(run.dataset, learned)
+        last = (
+            learned[-1].number if len(learned) < len(news) else events[-1].number if events else 0
+        )
+        if not added.interactions:
+            raise DataError(f"{store.name}: has no event that the run has not learned from")
+        known = dict(dataset.origin.get(LEARNED, {})) | {store.id: last}
+        dataset = replace(dataset, origin=dict(dataset.origin) | {LEARNED: known})
+        model = refit(
+            run,
+            dataset,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            progress=progress,
+        )
+        new = ServedModel(Recommender.wrap(model, dataset, run.config), "new", last)
+        check = compare(old, new, store, news[len(learned) :][:AT_MOST])
+        figures = {} if check is None else asdict(check[0])
+        if check is not None and check[1]:
+            record_update(store, "refused", **figures)
+            raise RunError(
+                f"{root_of(run.path)}: the updated model is worse on the latest "
+                f"{check[0].events:,} events (MRR {check[0].new_mrr:.4f}, before "
+                f"{check[0].old_mrr:.4f}); the run stays as it is"
+            )
+        stored = store_update(run, path, dataset, model)
+        outcome = "candidate" if candidate else "used"
+        record_update(store, outcome, version=path.name, **figures)
+        return stored, added, None if check is None else check[0]
+
+
+def _with_events(dataset: Dataset, events: Sequence[Event]) -> tuple[Dataset, Growth]:
+    train = dataset.split.train
+    frame = pl.DataFrame(
+        {
+            "user": [event.user for event in events],
+            "item": [event.item for event in events],
+            "time": [event.time for event in events],
+            "weight": 1.0,
+        },
+        schema_overrides={"user": pl.String, "item": pl.String, "time": pl.Int64},
+    )
+    if not len(events):
+        return dataset, Growth(0, 0, 0, 0)
+    weight = "weight" if train.weights is not None else None
+    contents = read_more(
+        dataset,
+        frame,
+        every_row_liked=True,
+        now=True,
+        user="user",
+        item="item",
+        time="time",
+        time_format="microseconds",
+        weight=weight,
+    )
+    return enlarge(dataset, contents.interactions, text_ids=True)
+
+
+def compare(
+    old: ServedModel, new: ServedModel, store: EventStore, events: Sequence[Event]
+) -> tuple[Check, bool] | None:
+    """Both models on events that neither has learned from, and whether the new one is clearly
+    worse: by more than two standard errors of the difference in 1 / rank. None if neither has
+    anything to say about any of them."""
+    ranks = [np.asarray(ranks_before(served, store, events)) for served in (old, new)]
+    both = (ranks[0] > 0) & (ranks[1] > 0) if len(events) else np.zeros(0, dtype=bool)
+    if not both.any():
+        return None
+    before, after = (_reciprocal(rank[both]) for rank in ranks)
+    gain = after - before
+    error = float(gain.std(ddof=1)) / sqrt(len(gain)) if len(gain) > 1 else np.inf
+    check = Check(
+        events=int(both.sum()),
+        old_hit_rate=float((ranks[0][both] <= HIT).mean()),
+        new_hit_rate=float((ranks[1][both] <= HIT).mean()),
+        old_mrr=float(before.mean()),
+        new_mrr=float(after.mean()),
+    )
+    return check, bool(gain.mean() < -WORSE * error)
+
+
+def _reciprocal(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
+    return 1 / ranks

@@ -1,0 +1,168 @@
+"""Connections that cannot be held open for nothing: deadlines for headers, bodies and readers, a
+limit on the size of headers, and a limit on how many connections there are."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+SPARE_FILES = 64  # for the database, the run and the libraries
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """What one client may take of the server."""
+
+    head_seconds: float = 10.0  # from the first byte of a request, or the connection, to its body
+    body_seconds: float = 30.0  # from the headers to the end of the body
+    read_seconds: float = 30.0  # for a client that does not take its answer
+    head_bytes: int = 32_768  # of the request line and the headers
+    connections: int = 4096
+
+
+def raise_file_limit(limits: ConnectionLimits) -> int:
+    """How many connections the operating system allows, once this process has asked for more."""
+    if sys.platform == "win32":  # which knows no such limit
+        return limits.connections
+    import resource
+
+    wanted = limits.connections + SPARE_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        soft = allowed
+    if soft == resource.RLIM_INFINITY:
+        return limits.connections
+    return max(1, min(limits.connections, soft - SPARE_FILES))
+
+
+def limited_protocol(limits: ConnectionLimits) -> Callable[..., LimitedProtocol]:
+    """What uvicorn makes of each connection: `uvicorn.Config(http=limited_protocol(limits))`."""
+    most = raise_file_limit(limits)
+    return partial(LimitedProtocol, limits=limits, most=most)
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn waits for a client without end; this one does not.
+
+    When there are too many connections, the one that has waited longest for the rest of a request
+    is closed, so that a new client always gets in.
+    """
+
+    def __init__(self, *args: Any, limits: ConnectionLimits, most: int, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._limits, self._most = limits, most
+        self._deadline: asyncio.TimerHandle | None = None
+        self._head_bytes, self._in_head, self._refused = 0, False, False
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing is being answered here: the next move is the client's."""
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # Headers and body are written apart: with Nagle's algorithm the body would wait for the
+        # client's acknowledgement of the headers, which takes 40 ms. asyncio turns it off only
+        # for sockets that were made with the number of TCP.
+        connection = transport.get_extra_info("socket")
+        if connection is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if len(self.connections) > self._most:
+            self._make_room()
+        self._expect(self._limits.head_seconds, "the headers")
+
+    def _make_room(self) -> None:
+        others = [one for one in self.connections if one is not self]
+        waiting = [one for one in others if isinstance(one, LimitedProtocol) and one.waits]
+        victim = min(waiting, key=lambda one: one._waits_since, default=self)
+        victim.transport.abort()
+        self.connections.discard(victim)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        if self._deadline is None and self.waits:  # the first bytes after a pause
+            self._expect(self._limits.head_seconds, "the headers")
+        super().data_received(data)
+        if self._in_head and not self._refused:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limits.head_bytes:
+                self._refuse(431, "Request Header Fields Too Large", "the headers are too large")
+
+    def on_message_begin(self) -> None:
+        self._head_bytes, self._in_head = 0, True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > self._limits.head_bytes:
+            self._refuse(431, "Request Header Fields Too Large", "the headers are too large")
+        if self._refused:
+            return
+        self._in_head = False
+        self._expect(self._limits.body_seconds, "the body")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._expect_nothing()
+        if not self._refused:
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()  # sets the keep-alive timer, unless a request follows
+        self._waits_since = self.loop.time()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect(self._limits.read_seconds, None)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._expect_nothing()
+
+    def _expect(self, seconds: float, what: str | None) -> None:
+        self._expect_nothing()
+        self._waits_since = self.loop.time()
+        self._deadline = self.loop.call_later(seconds, self._too_late, what)
+
+    def _expect_nothing(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_late(self, what: str | None) -> None:
+        if what is None or not self.waits:
+            self.transport.abort()
+        elif self.cycle is not None and self.cycle.response_started:
+            self.transport.abort()  # half an answer is out; there is no room for another
+        else:
+            self._refuse(408, "Request Timeout", f"{what} took too long")
+
+    def _refuse(self, status: int, phrase: str, detail: str) -> None:
+        self._refused = True
+        self._expect_nothing()
+        body = f'{{"detail":"{detail}"}}'
+        head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
+        head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # whoever waits for the body hears of it
+            self.cycle.message_event.set()
+        self.transport.write((head + body).encode())
+        self.transport.close()

@@ -1,0 +1,162 @@
+"""What comes over the wire; what a request does not know, it refuses."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
+
+MOST_EVENTS, MOST_USERS, MOST_ITEMS, MOST_K = 1000, 500, 10_000, 1000
+LONGEST_ID = 256
+
+
+def _readable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("may not hold the character NUL")
+    return text
+
+
+def _addressable(text: str) -> str:
+    """What a URL can name, and a line of a log can hold."""
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise ValueError("an id may not hold a newline or another control character")
+    if text in (".", ".."):
+        raise ValueError("an id may not be '.' or '..', which have a meaning of their own in URLs")
+    return text
+
+
+def _text(pattern: str, least: int = 1, most: int = LONGEST_ID) -> Any:
+    """The pattern is for the schema alone: in a message it would be a riddle."""
+    return Field(min_length=least, max_length=most, json_schema_extra={"pattern": pattern})
+
+
+ANYTHING = r"^[^\x00]*$"
+Text = Annotated[str, _text(ANYTHING), AfterValidator(_readable)]
+ShortText = Annotated[str, _text(ANYTHING, 0, 64), AfterValidator(_readable)]
+SearchText = Annotated[str, _text(ANYTHING, 0), AfterValidator(_readable)]
+NewText = Annotated[
+    str,
+    _text(r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"),
+    AfterValidator(_addressable),
+]
+
+
+def _whole(value: object) -> object:
+    """To JSON 3.0 is a whole number, and true is none."""
+    if isinstance(value, bool | str):
+        raise ValueError("should be a whole number")
+    if isinstance(value, int) and not -(2**53) < value < 2**53:
+        raise ValueError("has more digits than JSON numbers carry safely; send the id as a text")
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _written(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("should be a date and time")
+    return value
+
+
+# What JSON carries safely.
+Integer = Annotated[int, Field(gt=-(2**53), lt=2**53), BeforeValidator(_whole)]
+Length = Annotated[int, Field(ge=1, le=MOST_K), BeforeValidator(_whole)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_written)]
+Id = Annotated[Text | Integer, Field(description="As in the data: a text or a whole number.")]
+NewId = Annotated[
+    NewText | Integer,
+    Field(description="A text without control characters, not '.' or '..', or a whole number."),
+]
+Seconds = Annotated[float, Field(ge=0, lt=2**33, allow_inf_nan=False, strict=True)]
+Items = Annotated[list[Id], Field(max_length=MOST_ITEMS)]
+
+
+class StrictRequest(BaseModel):
+    """A request: what it does not know, it refuses."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EventIn(StrictRequest):
+    """Somebody touched an item."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"user": "ann", "item": "tea", "time": "2026-11-16T12:00:00Z"}]
+        }
+    )
+    user: NewId
+    item: NewId
+    time: Moment | Seconds | None = Field(
+        None,
+        description="A date and time with its zone, or seconds since 1970; by default now. "
+        "Not before 1970 nor more than a day from now.",
+    )
+    kind: ShortText | None = Field(
+        None, description="Kept with the event, such as 'click' or 'purchase'."
+    )
+    key: Text | None = Field(
+        None, description="Names this event: delivered again with the same key, it counts once."
+    )
+
+
+class EventsIn(StrictRequest):
+    events: list[EventIn] = Field(min_length=1, max_length=MOST_EVENTS)
+
+
+def _how_many(body: object) -> str:
+    return "many" if isinstance(body, dict) and "events" in body else "one"
+
+
+OneOrMany = Annotated[
+    Annotated[EventIn, Tag("one")] | Annotated[EventsIn, Tag("many")], Discriminator(_how_many)
+]
+
+
+class ListOptions(StrictRequest):
+    """What a list is made of."""
+
+    k: Length = 10
+    exclude: Items = Field([], description="Items that are never chosen.")
+    candidates: Items | None = Field(
+        None, min_length=1, description="The only items to choose from."
+    )
+    where: list[Text] = Field(
+        [], max_length=20, description="Conditions that every item meets, such as category=tea."
+    )
+    keep_seen: bool = Field(False, strict=True, description="Also what they already have.")
+    reasons: bool = Field(False, strict=True, description="Add the exact reasons to each item.")
+
+
+class ListsOfUsers(ListOptions):
+    """Lists for users by id."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"users": ["ann", "bob"], "k": 2}]})
+    users: list[Id] = Field(min_length=1, max_length=MOST_USERS)
+
+
+class ListOfHistory(ListOptions):
+    """A list for somebody new, by what they have."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"history": ["tea", "jazz"], "k": 2, "reasons": True}]}
+    )
+    history: Items = Field(description="The latest item comes last.")
+
+
+def _whose(body: object) -> str:
+    return "users" if isinstance(body, dict) and "users" in body else "history"
+
+
+ListsIn = Annotated[
+    Annotated[ListsOfUsers, Tag("users")] | Annotated[ListOfHistory, Tag("history")],
+    Discriminator(_whose),
+]

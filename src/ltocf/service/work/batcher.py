@@ -1,0 +1,117 @@
+"""Work that waits is done together: a thread takes whatever has come while it was busy."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from ltocf.service.problems import Busy
+
+END_SECONDS = 5.0
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+class _Waiting(NamedTuple, Generic[Asked, Answer]):
+    asked: Asked
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Answer]
+
+
+class Batcher(Generic[Asked, Answer]):
+    """Calls `work` on threads of its own, with all that is asked at the time.
+
+    `work` returns an answer or an exception for each. A lone request does not wait for company.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[Asked]], Sequence[Answer | Exception]],
+        *,
+        name: str,
+        threads: int = 1,
+        most: int = 64,
+        waiting: int = 4096,
+        seconds: float = 10.0,
+    ) -> None:
+        self._work, self._most, self._waiting, self._seconds = work, most, waiting, seconds
+        self._queue: queue.SimpleQueue[_Waiting[Asked, Answer] | None] = queue.SimpleQueue()
+        self._working: set[int] = set()  # threads
+        self._threads = [
+            threading.Thread(target=self._run, name=name, daemon=True) for _ in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._working) or not self._queue.empty()
+
+    async def __call__(self, asked: Asked) -> Answer:
+        """The answer; Busy if too many wait or it takes too long."""
+        if self._queue.qsize() >= self._waiting:
+            raise Busy("too many requests are waiting; try again in a moment")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._queue.put(_Waiting(asked, loop, future))
+        try:
+            return await asyncio.wait_for(future, self._seconds)
+        except TimeoutError:
+            raise Busy(f"no answer within {self._seconds:g} seconds; try again later") from None
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join(END_SECONDS)  # one may wait for a database that is frozen
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            self._working.add(threading.get_ident())
+            while len(batch) < self._most and not self._queue.empty():
+                try:
+                    another = self._queue.get_nowait()
+                except queue.Empty:  # another thread was faster
+                    break
+                if another is None:
+                    self._queue.put(None)
+                    break
+                batch.append(another)
+            wanted = [one for one in batch if not one.future.cancelled()]
+            if wanted:
+                _deliver(wanted, self._answers([one.asked for one in wanted]))
+            self._working.discard(threading.get_ident())
+
+    def _answers(self, asked: Sequence[Asked]) -> Sequence[Answer | Exception]:
+        try:
+            return self._work(asked)
+        except Exception as failure:
+            return [failure] * len(asked)
+
+
+def _deliver(
+    batch: Sequence[_Waiting[Asked, Answer]], answers: Sequence[Answer | Exception]
+) -> None:
+    loops = {one.loop for one in batch}
+    for loop in loops:
+        theirs = [
+            (one.future, answer)
+            for one, answer in zip(batch, answers, strict=True)
+            if one.loop is loop
+        ]
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, theirs)
+
+
+def _resolve(theirs: Sequence[tuple[asyncio.Future[Answer], Answer | Exception]]) -> None:
+    for future, answer in theirs:
+        if future.done():
+            continue
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

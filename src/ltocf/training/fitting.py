@@ -1,0 +1,237 @@
+"""fit(): the one way from data and settings to a fitted model.
+
+`choose_epochs` trains on some of the pairs and chooses the epoch on the others; `fit_for` then
+learns from all pairs for as long. A closed form has nothing to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ltocf.config import RunConfig
+from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import Interactions
+from ltocf.data.splits import Split
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.memory import require_memory
+from ltocf.models import build_model, trains
+from ltocf.models.base import Model
+from ltocf.progress import Progress, silent
+from ltocf.training.records import AfterEpoch, EpochRecord, TrainState
+from ltocf.training.training import train
+from ltocf.training.validation import everything, with_validation
+
+Start = Callable[[Model], None]  # sets the parameters that training begins with
+FEWEST_PAIRS = 500  # for times to learn on: fewer say more about themselves than about the depth
+
+
+def ignored(state: TrainState, record: EpochRecord) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model, the data as they were cut for it, and how training went."""
+
+    model: Model
+    dataset: Dataset
+    records: list[EpochRecord]  # of the training that chose the epoch
+    epochs: int | None  # to train for on all pairs; none of a closed form
+    complete: bool = True  # whether it was not ended before its time
+
+
+def fit(
+    dataset: Dataset,
+    config: RunConfig,
+    *,
+    start: Start | None = None,
+    state: TrainState | None = None,
+    progress: Progress = silent,
+    after_epoch: AfterEpoch = ignored,
+) -> Fit:
+    """Fit what `config` asks for to `dataset`, off which validation pairs are cut if it has none.
+
+    A trained model chooses its epoch, and its times if it learns those on held-out pairs, on
+    validation; with `refit` it then learns for as long from all pairs. `start` sets the
+    parameters that training begins with, which are drawn otherwise. With `state`, as `after_epoch`
+    was given it, an interrupted fit goes on. If `progress` raises OutOfTime, the best epoch so
+    far is what is fitted; before there is any it goes through, as it does from a closed form.
+    """
+    dataset = cut_for(config, dataset)
+    if not _is_trained(config):
+        return fit_for(None, dataset, config, progress=progress)
+    then_all = config.train.refit and held_out_of(config, dataset.split) is not None
+    on_all = then_all and config.train.protocol == "validation"
+    if on_all and state is not None and state.stage == "all pairs":
+        return fit_for(
+            state.epochs, dataset, config,
+            start=start, state=state, progress=progress, after_epoch=after_epoch,
+        )  # fmt: skip
+    chosen = choose_epochs(
+        dataset, config, start=start, state=state, progress=progress, after_epoch=after_epoch
+    )
+    if not on_all or not chosen.complete:
+        return chosen
+    whole = fit_for(
+        chosen.epochs, dataset, config,
+        like=chosen.model, start=start, progress=progress, after_epoch=after_epoch,
+    )  # fmt: skip
+    best = whole if whole.complete else chosen
+    return replace(best, records=chosen.records, complete=whole.complete)
+
+
+def choose_epochs(
+    dataset: Dataset,
+    config: RunConfig,
+    *,
+    start: Start | None = None,
+    state: TrainState | None = None,
+    progress: Progress = silent,
+    after_epoch: AfterEpoch = ignored,
+) -> Fit:
+    """The first half: the model fitted to the training pairs alone, its epoch and its times chosen
+    on those held out, and for how long to train on all pairs."""
+    if config.train.protocol == "validation":
+        dataset = replace(dataset, split=with_validation(dataset.split, config.train, config.seed))
+    split = dataset.split
+    model = _solved(config, split.train, progress)
+    if not _is_trained(config):
+        return Fit(model, dataset, [], None)
+    planned = config.train.epochs_for(split.seen.pairs_per_user)
+    lesson: Interactions | None = None
+    if start is None and config.train.protocol == "validation":
+        lesson = split.valid if len(split.valid) >= FEWEST_PAIRS else None
+    elif start is None and (state is None or state.stage == "times"):
+        _learn_on_a_cut_(model, config, split, state, progress, after_epoch)
+        state = None
+    if state is None:
+        (start or (lambda model: model.draw_(config.seed)))(model)
+    training = train(
+        model,
+        config.train.model_copy(update={"epochs": planned}),
+        config.loss,
+        seed=config.seed,
+        held_out=held_out_of(config, split),
+        lesson=lesson,
+        state=state,
+        progress=progress,
+        after_epoch=after_epoch,
+    )
+    epochs = config.train.whole_schedule(training.best_epoch, planned)
+    return Fit(model, dataset, training.records, epochs, training.complete)
+
+
+def fit_for(
+    epochs: int | None,
+    dataset: Dataset,
+    config: RunConfig,
+    *,
+    like: Model | None = None,
+    start: Start | None = None,
+    state: TrainState | None = None,
+    progress: Progress = silent,
+    after_epoch: AfterEpoch = ignored,
+) -> Fit:
+    """The second half: the model fitted to all pairs but those of test, for so many epochs.
+
+    `like` is a model of these settings that has learned from some of the pairs: what it found out
+    about all of them, such as times, is taken over.
+    """
+    model = _solved(config, dataset.split.seen, progress)
+    if not _is_trained(config) or epochs is None:
+        return Fit(model, dataset, [], None)
+    if like is not None:
+        model.take_learned_from_(like)
+    if state is None:
+        (start or (lambda model: model.draw_(config.seed)))(model)
+    training = train(
+        model,
+        config.train.model_copy(update={"epochs": epochs}),
+        config.loss,
+        seed=config.seed,
+        state=state,
+        stage="all pairs",
+        shown_as="training on all pairs",
+        progress=progress,
+        after_epoch=after_epoch,
+    )
+    return Fit(model, dataset, training.records, epochs, training.complete)
+
+
+def cut_for(config: RunConfig, dataset: Dataset) -> Dataset:
+    """The data set with a validation set to choose the epoch by, or with all of train where none
+    is needed, as for a closed form."""
+    chooses = config.train.protocol == "validation" and _is_trained(config)
+    split = dataset.split
+    cut = with_validation(split, config.train, config.seed) if chooses else everything(split)
+    return replace(dataset, split=cut)
+
+
+def held_out_of(config: RunConfig, split: Split) -> Interactions | None:
+    """What the epoch is chosen by: validation, nothing, or (as often published) the test set.
+
+    Nothing also where nothing could be held out, as nobody and no item has two interactions.
+    """
+    choices = {"validation": split.valid, "fixed": None, "best-test-epoch": split.test}
+    held_out = choices[config.train.protocol]
+    return held_out if held_out is not None and len(held_out) else None
+
+
+def build(config: RunConfig, dataset: Dataset, graph: BipartiteGraph | None = None) -> Model:
+    """The model of these settings on what it is to have learned from, not yet fitted."""
+    graph = graph or BipartiteGraph(dataset.split.learned(refit=config.train.refit))
+    return build_model(graph, config.model_name, config.model_options)
+
+
+def require_room(model: Model) -> None:
+    """A ConfigError if fitting the model will need more memory than there is."""
+    require_memory(
+        model.bytes_to_fit(),
+        f"fitting {type(model).__name__} to {model.graph.n_users:,} users and "
+        f"{model.graph.n_items:,} items",
+        "use a smaller dim, another model or fewer items (min_user and min_item of prepare)",
+    )
+
+
+def _is_trained(config: RunConfig) -> bool:
+    return trains(config.model_name, config.model_options)
+
+
+def _solved(config: RunConfig, pairs: Interactions, progress: Progress) -> Model:
+    model = build_model(BipartiteGraph(pairs), config.model_name, config.model_options)
+    require_room(model)
+    model.report = progress
+    model.solve_(config.seed)
+    return model
+
+
+def _learn_on_a_cut_(
+    model: Model,
+    config: RunConfig,
+    split: Split,
+    state: TrainState | None,
+    progress: Progress,
+    after_epoch: AfterEpoch,
+) -> None:
+    """Where no validation pairs choose the epoch, let times learn on pairs held out for that."""
+    cut = with_validation(everything(split), config.train, config.seed)
+    if not model.lesson_epochs or len(cut.valid) < FEWEST_PAIRS:
+        return
+    learner = build_model(BipartiteGraph(cut.train), config.model_name, config.model_options)
+    learner.report = progress
+    learner.initialise_(config.seed)
+    train(
+        learner,
+        config.train,
+        config.loss,
+        seed=config.seed,
+        lesson=cut.valid,
+        state=state,
+        last_epoch=model.lesson_epochs,
+        stage="times",
+        shown_as="learning the times",
+        progress=progress,
+        after_epoch=after_epoch,
+    )
+    model.take_learned_from_(learner)

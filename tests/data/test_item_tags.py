@@ -1,0 +1,72 @@
+"""Tags as nodes: the same filter on the bigger graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from ltocf.data.interactions import Interactions
+from ltocf.errors import ConfigError
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import build_model
+
+TAGS = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [0, 1], [1, 0]], np.float32)
+PAIRS = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 2)]
+EVERYBODY = np.arange(4, dtype=np.int32)
+CLOSED = [
+    "gfcf", "bspm", "chebycf", "turbocf", "ease", "sparse_ease", "rp3beta", "itemknn", "ials",
+]  # fmt: skip
+
+
+def small_graph() -> BipartiteGraph:
+    """Nobody has item 6, which shares a tag with 0, 1 and 2."""
+    users, items = np.array(PAIRS).T
+    train = Interactions.build(users, items, 4, 7)
+    return BipartiteGraph(replace(train, item_tags=csr_array(TAGS)))
+
+
+def bigger_graph(weight: float) -> BipartiteGraph:
+    """With two more users, who have the items of the two tags."""
+    items, tags = np.nonzero(TAGS)
+    users = np.concatenate([np.array(PAIRS)[:, 0], 4 + tags])
+    weights = np.concatenate([np.ones(len(PAIRS)), np.full(len(tags), 2**weight - 1)])
+    pairs = Interactions.build(
+        users, np.concatenate([np.array(PAIRS)[:, 1], items]), 6, 7,
+        weights=weights.astype(np.float32),
+    )  # fmt: skip
+    return BipartiteGraph(pairs)
+
+
+def settings_of(name: str) -> dict[str, int]:
+    return {"rank": 3} if name in ("gfcf", "bspm", "chebycf") else {}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_tags_as_nodes_are_the_same_filter_on_the_bigger_graph(name: str, weight: float) -> None:
+    ours = build_model(small_graph(), name, settings_of(name) | {"tag_weight": weight})
+    theirs = build_model(bigger_graph(weight), name, settings_of(name))
+    for model in (ours, theirs):
+        model.initialise_(0)
+    found, expected = (np.asarray(model.scorer()(EVERYBODY)) for model in (ours, theirs))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_an_item_nobody_has_is_ranked_by_the_tags_it_shares(name: str) -> None:
+    model = build_model(small_graph(), name, settings_of(name) | {"tag_weight": 1.0})
+    model.initialise_(0)
+    scores = np.asarray(model.scorer()(EVERYBODY))
+    assert scores.shape == (4, 7)
+    assert scores[0, 6] > scores[2, 6]  # the first has three items with that tag, the other none
+    assert np.asarray(model.scorer().similar_users(EVERYBODY)).shape == (4, 4)
+
+
+def test_tags_need_attributes() -> None:
+    users, items = np.array(PAIRS).T
+    graph = BipartiteGraph(Interactions.build(users, items, 4, 7))
+    with pytest.raises(ConfigError, match=r"tag_weight = 1\.0 needs attributes of the items"):
+        build_model(graph, "gfcf", {"tag_weight": 1.0})

@@ -1,0 +1,77 @@
+"""A forked child cannot use polars once its parent has: it is told, and never left hanging."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+LOG = {"user": [0, 0, 1, 1, 2, 2, 3], "item": [5, 6, 5, 7, 6, 7, 5]}
+SECONDS = 30  # until SIGALRM ends a child that hangs
+PARENT = f"""
+import os, signal, sys
+import polars as pl
+from ltocf import LtocfError, Recommender
+
+def child(ask):
+    if (pid := os.fork()) == 0:
+        signal.alarm({SECONDS})
+        try:
+            ask()
+        except LtocfError as error:
+            print(error, flush=True)
+            os._exit(2)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
+pytestmark = pytest.mark.skipif(
+    not os.path.isdir("/proc/self/task"), reason="the names of threads are Linux's to tell"
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    from ltocf import Recommender
+
+    path = tmp_path_factory.mktemp("forks") / "run"
+    Recommender("chebycf").fit(pl.DataFrame(LOG)).save(path)
+    return path
+
+
+def outcome(script, *arguments):
+    """What a parent of its own prints: this process has threads of many kinds by now."""
+    command = [sys.executable, "-W", "ignore", "-c", PARENT + script, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=4 * SECONDS)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_child_of_a_process_that_has_answered_is_told_what_to_do(run):
+    script = """
+recommender = Recommender.load(sys.argv[1])
+recommender.recommend([0, 1], 2)
+print(child(lambda: recommender.recommend([0, 1], 2)))
+print(child(lambda: Recommender.load(sys.argv[1])))
+print(child(lambda: sys.exit(child(lambda: recommender.recommend([0, 1], 2)))))
+"""
+    told = outcome(script, run)
+    assert str(-signal.SIGALRM) not in told
+    assert told.count("was forked from one that had used polars") == 3
+    assert told.count("'spawn' or 'forkserver', or load the run after the fork alone") == 3
+
+
+def test_a_child_that_loads_the_run_itself_answers(run):
+    script = "print(child(lambda: Recommender.load(sys.argv[1]).recommend([0, 1], 2)))"
+    assert outcome(script, run) == "0\n"
+
+
+def test_a_process_that_has_answered_goes_on_after_a_fork(run):
+    script = """
+recommender = Recommender.load(sys.argv[1])
+before = recommender.recommend([0, 1], 2)
+child(lambda: None)
+print(before.equals(recommender.recommend([0, 1], 2)))
+"""
+    assert outcome(script, run) == "True\n"

@@ -1,0 +1,20 @@
+"""Columns of an items table that are called as ours are."""
+
+import polars as pl
+
+from ltocf.recommend.recommender import Recommender
+from ltocf.recommend.tables import names_apart
+
+
+def test_a_taken_name_is_told_apart_and_so_is_its_new_one():
+    assert names_apart(["name", "score"], {"score"}) == {"name": "name", "score": "item_score"}
+    both = names_apart(["score", "item_score"], {"score"})
+    assert both == {"score": "item_item_score", "item_score": "item_score"}
+
+
+def test_items_may_have_columns_called_score_and_item_score():
+    log = pl.DataFrame({"user": ["a", "a", "b", "b"], "item": ["x", "y", "x", "z"]})
+    items = pl.DataFrame({"item": ["x", "y", "z"], "score": [1, 2, 3], "item_score": [4, 5, 6]})
+    found = Recommender("popularity").fit(log, items=items).recommend("a", 1)
+    assert found["item"].to_list() == ["z"]
+    assert found["item_score"].to_list() == [6] and found["item_item_score"].to_list() == [3]

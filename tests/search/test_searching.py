@@ -1,0 +1,214 @@
+"""The search, on data where the right answer is known, in this process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ltocf.config import RunConfig
+from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import Interactions
+from ltocf.data.splits import Split
+from ltocf.deadlines import Deadline, parse_seconds, usual_seconds
+from ltocf.errors import ConfigError
+from ltocf.models.base import Model
+from ltocf.models.rp3beta import RP3Beta
+from ltocf.progress import OutOfTime, silent
+from ltocf.recommend.recommender import Recommender
+from ltocf.search import candidates
+from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate
+from ltocf.search.journal import Journal
+from ltocf.search.publishing import Choice
+from ltocf.search.searching import Search
+from ltocf.search.yardsticks import verdict
+
+AUTO = RunConfig(model={"name": "auto"})
+
+
+class Kept:
+    """Where the versions of a search go, for a test to look at."""
+
+    def __init__(self) -> None:
+        self.choices: list[Choice] = []
+        self.models: list[Model] = []
+
+    def save(self, choice: Choice, config: RunConfig, dataset: Dataset, model: Model) -> None:
+        self.choices.append(choice)
+        self.models.append(model)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three candidates that take no time."""
+    only(monkeypatch, "popularity", "rp3beta", "gfcf")
+
+
+def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    for name in list(CANDIDATES):
+        if name not in names:
+            monkeypatch.delitem(CANDIDATES, name)
+
+
+def test_versions_get_better_and_the_last_is_never_below_a_yardstick(
+    hamlet: Dataset, few: None
+) -> None:
+    kept = Kept()
+    found = Search(hamlet, AUTO, Deadline(600), keeper=kept).run()
+    assert kept.choices[0].short == "popularity"
+    merits = [choice.merit for choice in kept.choices]
+    assert merits == sorted(merits)
+    assert found.choice.merit >= max(
+        (row.recall or 0) + (row.ndcg or 0) for row in found.rows if " + " not in row.tried
+    )
+    assert {row.tried.split()[0] for row in found.rows} >= {"popularity", "rp3beta", "gfcf"}
+    assert sum(row.note.startswith("chosen") for row in found.rows) == 1
+    assert found.model is kept.models[-1]
+    assert found.model.graph.interactions.fingerprint == hamlet.split.seen.fingerprint
+
+
+def test_the_weights_of_a_blend_are_those_that_its_figures_are_of(
+    hamlet: Dataset, few: None
+) -> None:
+    search = Search(hamlet, AUTO, Deadline(600))
+    search.run()
+    assert search.blend is None or len(search.blend.trials) > 1
+    if search.blend is not None:
+        members = {trial.name for trial in search.blend.trials}
+        arms = [arm for arm in search.arms if arm.name in members]
+        opinions = {arm.name: arm.opinion(silent) for arm in arms}
+        from ltocf.search.mixing import pooled
+
+        judges = search.judges
+        order = [opinions[trial.name] for trial in search.blend.trials]
+        pool = pooled(order, judges.users, search.split.valid).of(judges.judging)
+        figures = pool.metrics(dict(enumerate(search.blend.weights)))
+        assert figures["recall@20"] == pytest.approx(search.blend.recall)
+
+
+def test_a_setting_holds_for_every_candidate_that_has_it(hamlet: Dataset, few: None) -> None:
+    config = RunConfig(model={"name": "auto", "recency": 0.4})
+    rows = Search(hamlet, config, Deadline(600)).run().rows
+    alone = [row.tried for row in rows if " + " not in row.tried]
+    assert all("recency=0.4" in tried for tried in alone if not tried.startswith("popularity"))
+    with pytest.raises(ConfigError, match="unknown key 'tempo'"):
+        Search(hamlet, RunConfig(model={"name": "auto", "tempo": 1}), Deadline(0))
+
+
+def test_without_time_there_is_still_a_model(hamlet: Dataset) -> None:
+    found = Search(hamlet, AUTO, Deadline(0)).run()
+    assert found.config.model_name == "popularity"
+    assert all(row.note == "not tried: no time left" for row in found.rows)
+
+
+def test_a_search_goes_on_where_another_was_ended(
+    hamlet: Dataset, few: None, tmp_path: Path
+) -> None:
+    whole = Journal(tmp_path / "whole.jsonl")
+    best = Search(hamlet, AUTO, Deadline(600), journal=whole).run().choice
+    lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "cut.jsonl").write_text("".join(lines[:4]) + lines[4][:20])
+    journal = Journal(tmp_path / "cut.jsonl")
+    assert len(journal.trials) == 4
+    again = Search(hamlet, AUTO, Deadline(600), journal=journal).run().choice
+    assert again.model() == best.model()
+    written = (tmp_path / "cut.jsonl").read_text().splitlines()
+    assert written[:4] == [line.rstrip("\n") for line in lines[:4]]
+    keys = [key for key in Journal(tmp_path / "cut.jsonl").trials]
+    assert len(keys) == len(written)  # nothing was tried twice
+
+
+def test_a_candidate_that_takes_too_long_is_stopped_and_the_others_go_on(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, "popularity", "rp3beta", "gfcf")
+    monkeypatch.setattr("ltocf.search.searching.LEAST", 0.2)
+
+    def forever(self: RP3Beta, seed: int) -> dict[str, Any]:
+        while True:
+            pass
+
+    monkeypatch.setattr(RP3Beta, "solve", forever)
+    found = Search(hamlet, AUTO, Deadline(60, alarms=True)).run()
+    notes = {row.tried.split()[0]: row.note for row in found.rows}
+    assert notes["rp3beta"].startswith("stopped after")
+    assert found.choice.short != "rp3beta"
+
+
+def test_a_model_that_does_not_fit_is_passed_over(
+    hamlet: Dataset, few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RP3Beta, "bytes_to_fit", lambda self: 1e18)
+    rows = Search(hamlet, AUTO, Deadline(600)).run().rows
+    (note,) = [row.note for row in rows if row.tried == "rp3beta"]
+    assert "GB of memory" in note
+
+
+def test_recency_is_chosen_where_people_move(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, "popularity", "rp3beta", "gfcf")
+    draw = np.random.default_rng(0)
+    moves = []  # each one takes ten items of one district of twenty, then ten of another
+    for user in range(150):
+        for half, district in enumerate(draw.choice(12, 2, replace=False)):
+            for step, item in enumerate(draw.choice(20, 10, replace=False)):
+                moves.append((user, 20 * district + item, 10 * half + step))
+    users, items, times = np.array(moves).T
+    train = Interactions.build(users, items, 150, 240, times)
+    nothing = train.select(np.zeros(len(train), bool))
+    data = replace(hamlet, split=Split(train, nothing, nothing))
+    best = Search(data, AUTO, Deadline(600)).run().choice.trials[0]
+    assert best.options["recency"] in RECENCIES[1:]
+
+
+def test_a_candidate_of_orders_is_for_logs_with_an_order(hamlet: Dataset) -> None:
+    assert CANDIDATES["transitions"].ordered
+    timeless = replace(hamlet.split.train, timestamps=None)
+    split = Split(timeless, timeless.select(np.zeros(len(timeless), bool)), hamlet.split.test)
+    assert "transitions" not in set(candidates.candidates_for(split, AUTO))
+    assert isinstance(CANDIDATES["ltocf"], Candidate)
+
+
+def test_fitting_again_searches_again(hamlet: Dataset, few: None) -> None:
+    recommender = Recommender(budget=60).fit(hamlet)
+    first = recommender.config
+    assert first.model_name != "auto"
+    recommender.fit(hamlet)
+    assert recommender.get_params()["budget"] == 60
+    assert recommender.config == first  # found again, not kept
+    assert recommender._asked.model_name == "auto"
+
+
+def test_a_deadline_stops_what_tells_its_progress_and_what_does_not() -> None:
+    with pytest.raises(OutOfTime), Deadline(600).limit(0, silent) as progress:
+        progress("working", 0)
+    with pytest.raises(OutOfTime), Deadline(0.05, alarms=True).limit(60, silent):
+        while True:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("2.5s", 2.5), ("10m", 600), ("1h", 3600)]
+)
+def test_a_budget_is_in_seconds_minutes_or_hours(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+def test_the_usual_budget_grows_with_the_data() -> None:
+    budgets = [usual_seconds(pairs) for pairs in (1000, 100_000, 1_000_000, 10**8)]
+    assert budgets == sorted(budgets) and budgets[-1] == 3600
+
+
+def test_a_run_is_compared_with_what_takes_seconds() -> None:
+    ours = {"recall@20": 0.2}
+    others = {"popularity": {"recall@20": 0.1}, "ease": {"recall@20": 0.19}}
+    line = "on the same split, Recall@20 of what takes seconds: popularity 0.1000, ease 0.1900"
+    assert verdict(ours, others) == line
+    better = others | {"ease": {"recall@20": 0.21}}
+    assert verdict(ours, better).endswith(
+        "a search (ltocf train without --model) would probably do better than this run"
+    )

@@ -1,0 +1,51 @@
+"""A figure that README and pages share is the same everywhere, with the same command."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAIR = re.compile(r"0\.\d{4} / 0\.\d{4}")
+COMMAND = re.compile(r"`(ltocf train [^`]*)`")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+RESULTS = {
+    path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "results").glob("*.md")
+}
+
+
+def measured(text: str) -> dict[str, str]:
+    """The first figure of each line that names a command, by command."""
+    found = {}
+    for line in text.splitlines():
+        command, pair = COMMAND.search(line), PAIR.search(line)
+        if command and pair:
+            found[command[1]] = pair[0]
+    return found
+
+
+ROWS = measured(README)
+
+
+def test_the_readme_has_figures_with_commands():
+    assert 3 <= len(ROWS) <= 8
+
+
+@pytest.mark.parametrize("command", ROWS)
+def test_a_figure_of_the_readme_is_that_of_the_results(command):
+    pages = [found for text in RESULTS.values() if command in (found := measured(text))]
+    assert pages, f"no page of docs/results has {command!r}"
+    assert {page[command] for page in pages} == {ROWS[command]}
+
+
+def test_a_row_of_the_search_names_the_commit_it_was_measured_at():
+    rows = [line for line in RESULTS["search.md"].splitlines() if COMMAND.search(line)]
+    tables = [row for row in rows if row.startswith("|")]
+    assert tables and all(re.search(r"\| [0-9a-f]{7}, \d{4}-\d\d-\d\d \|$", row) for row in tables)
+
+
+def test_the_papers_own_figures_are_the_same_in_table_and_page():
+    from ltocf.studies.claims.table import PUBLISHED
+
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8") + README
+    assert "{:.4f} / {:.4f}".format(*PUBLISHED["gowalla"]["ltocf"]) in page
