@@ -18,6 +18,8 @@ from types import FrameType
 from ltocf.errors import ConfigError
 from ltocf.progress import OutOfTime, Progress
 
+COMPILERS = ("numba.core.", "llvmlite.")
+POSTPONED = 0.2  # seconds until a stop is tried again
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -65,7 +67,21 @@ class Deadline:
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
+    # A kernel whose compilation is cut short is not in the cache: every further trial would begin
+    # to compile it again, and a slow machine would never get beyond that.
+    if _compiles(frame):
+        signal.setitimer(signal.ITIMER_REAL, POSTPONED)
+        return
     raise OutOfTime
+
+
+def _compiles(frame: FrameType | None) -> bool:
+    """Whether the code at this frame was called by the compiler of Numba."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(COMPILERS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def parse_seconds(text: str) -> float:

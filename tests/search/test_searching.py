@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -21,6 +22,7 @@ from ltocf.progress import OutOfTime, silent
 from ltocf.recommend.recommender import Recommender
 from ltocf.search import candidates
 from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate
+from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal
 from ltocf.search.publishing import Choice
 from ltocf.search.searching import Search
@@ -68,6 +70,20 @@ def test_versions_get_better_and_the_last_is_never_below_a_yardstick(
     assert sum(row.note.startswith("chosen") for row in found.rows) == 1
     assert found.model is kept.models[-1]
     assert found.model.graph.interactions.fingerprint == hamlet.split.seen.fingerprint
+
+
+def test_what_has_nothing_to_solve_is_tried_first(hamlet: Dataset, few: None) -> None:
+    journal = Journal()
+    Search(hamlet, AUTO, Deadline(600), journal=journal).run()
+    assert next(iter(journal.trials.values())).label == "gfcf ideal_weight=0"
+
+
+def test_a_filter_of_the_graph_costs_less_without_its_singular_vectors(hamlet: Dataset) -> None:
+    costs, pairs = Costs(), hamlet.split.train
+    costs.learn("gfcf", {}, pairs, 50.0)
+    costs.learn("gfcf", {"ideal_weight": 0.0}, pairs, 0.1)
+    assert costs.fitting("gfcf", {}, pairs) == 50.0
+    assert costs.fitting("gfcf", {"ideal_weight": 0.0}, pairs) == 0.1
 
 
 def test_the_weights_of_a_blend_are_those_that_its_figures_are_of(
@@ -189,6 +205,18 @@ def test_a_deadline_stops_what_tells_its_progress_and_what_does_not() -> None:
     with pytest.raises(OutOfTime), Deadline(0.05, alarms=True).limit(60, silent):
         while True:
             pass
+
+
+def test_a_stop_waits_until_a_kernel_is_compiled() -> None:
+    @numba.njit
+    def total(numbers):  # type: ignore[no-untyped-def]
+        return numbers.sum()
+
+    with pytest.raises(OutOfTime), Deadline(0.001, alarms=True).limit(60, silent):
+        total(np.ones(3))
+        while True:
+            pass
+    assert total.signatures  # compiled, though its time was up before it began
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ltocf.progress import Progress
 from ltocf.scorers.scorer import Scorer
 from ltocf.search.candidates import CANDIDATES, choices_for, starts_of, usual_options
 from ltocf.search.climbing import Options, ascend
-from ltocf.search.costs import Costs
+from ltocf.search.costs import Costs, task_of
 from ltocf.search.journal import Journal, Trial
 from ltocf.search.judging import Judges
 from ltocf.search.mixing import Opinion
@@ -64,10 +64,17 @@ class Arm:
 
     def seconds(self) -> float:
         """What the next trial will take."""
-        if self.best is None:
-            return self.costs.fitting(self.name, self.split.train) + self.costs.judging
-        fitting = 0.0 if self._only_recency() else self.best.seconds
-        return fitting + self.best.judging_seconds
+        judging = self.costs.judging if self.best is None else self.best.judging_seconds
+        return judging + (0.0 if self._only_recency() else self._fitting())
+
+    def _fitting(self) -> float:
+        options = self.next or {}
+        if self.best is not None and self._task(options) == self._task(self.best.options):
+            return self.best.seconds
+        return self.costs.fitting(self.name, options, self.split.train)
+
+    def _task(self, options: Options) -> str:
+        return task_of(self.name, usual_options(self.name) | options)
 
     def begin(self, recency: float) -> None:
         """Decide on the first settings, with the recency that others like best."""
@@ -86,7 +93,7 @@ class Arm:
         rating = self.judges.rate(scorer, progress)
         judging = time.perf_counter() - started - seconds
         if quick is None:
-            self.costs.learn(self.name, self.split.train, seconds)
+            self.costs.learn(self.name, options, self.split.train, seconds)
         self.costs.judging = judging
         judged = rating.judged["recall@20"], rating.judged["ndcg@20"]
         kept = seconds if quick is None or self.best is None else self.best.seconds
@@ -128,7 +135,7 @@ class Arm:
         if self.best is not None or self._stopped:
             self.close(f"stopped after {seconds:.0f} seconds")
         self._stopped = True
-        self.costs.learn(self.name, self.split.train, 2 * seconds)
+        self.costs.learn(self.name, self.next or {}, self.split.train, 2 * seconds)
 
     def _learn(self, trial: Trial) -> bool:
         """What the trial says about the next one; whether it is the best so far."""
@@ -197,7 +204,7 @@ class Arm:
     def _go_on(self, earlier: list[Trial]) -> None:
         self.best = max(earlier, key=lambda trial: trial.climbed)
         self.gain = FIRST_STEP
-        self.costs.learn(self.name, self.split.train, self.best.seconds)
+        self.costs.learn(self.name, self.best.options, self.split.train, self.best.seconds)
         self.costs.judging = self.best.judging_seconds
         recency = float(earlier[0].options.get("recency", 0.0))
         self._climb_from(starts_of(self.name, self.config, recency))

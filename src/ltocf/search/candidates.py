@@ -40,7 +40,7 @@ FAMILY = {
 }
 DENSE: Options = {"l2": 10.0, "dropout": 0.1, "user_power": 0.5, "item_power": 0.1}
 CANDIDATES: dict[str, Candidate] = {
-    "popularity": Candidate(promise=1.0),
+    "popularity": Candidate(promise=0.3),  # saved before anything is tried; it is hardly ever best
     "turbocf": Candidate(
         promise=1.0,
         searched={
@@ -82,7 +82,12 @@ CANDIDATES: dict[str, Candidate] = {
             "dim": (64, 128, 256),
         },
     ),
-    "gfcf": Candidate(promise=0.05, searched={"ideal_weight": (0.0, 0.1, 0.3, 0.6, 1.0)}),
+    # Without its ideal filter there is nothing to solve: what is good after a second or two.
+    "gfcf": Candidate(
+        promise=1.0,
+        searched={"ideal_weight": (0.0, 0.1, 0.3, 0.6, 1.0)},
+        starts=({"ideal_weight": 0.0}, {}),
+    ),
     "chebycf": Candidate(
         promise=0.2,
         searched={

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ltocf.data.interactions import Interactions
+from ltocf.search.climbing import Options
 
 # Seconds a unit of work: rough estimates for two cores, corrected by what a search measures.
 CO_OCCURRENCES = {  # per pair of items that one user has both of
@@ -18,6 +19,7 @@ CO_OCCURRENCES = {  # per pair of items that one user has both of
     "transitions": 2e-7,
 }
 SPECTRA = {"gfcf": 2.5e-5, "chebycf": 4e-5, "bspm": 4e-5}  # per pair
+FILTER_ALONE = "filter of the graph"  # of any of them without its singular vectors
 TRAININGS = {"ltocf": 2.5e-4, "ials": 6e-5}  # per pair, for the whole training
 INVERSE = 8e-12  # per cube of the smaller side of a dense inverse
 LEAST = 0.2
@@ -33,33 +35,43 @@ class Costs:
         self.judging = 1.0  # seconds, as it last took
         self._measured: dict[str, tuple[float, float]] = {}  # seconds, and the work they took
 
-    def fitting(self, name: str, pairs: Interactions) -> float:
+    def fitting(self, name: str, options: Options, pairs: Interactions) -> float:
         """Of this model on these pairs: by its own measurement if there is one."""
-        work = work_of(name, pairs)
-        if name in self._measured:
-            seconds, of = self._measured[name]
+        task = task_of(name, options)
+        work = work_of(task, pairs)
+        if task in self._measured:
+            seconds, of = self._measured[task]
             return seconds * max(work / of, 0.5)
         return work * self.slowness
 
-    def learn(self, name: str, pairs: Interactions, seconds: float) -> None:
+    def learn(self, name: str, options: Options, pairs: Interactions, seconds: float) -> None:
         """What a fit took, which says something about the model and about the machine."""
-        work = work_of(name, pairs)
-        self._measured[name] = seconds, work
+        task = task_of(name, options)
+        work = work_of(task, pairs)
+        self._measured[task] = seconds, work
         if work > LEAST:  # shorter ones say more about start-up than about speed
             ratio = min(max(seconds / work, 0.05), 50.0)
             news = SHARE_OF_NEWS * (math.log(ratio) - math.log(self.slowness))
             self.slowness = math.exp(math.log(self.slowness) + news)
 
 
-def work_of(name: str, pairs: Interactions) -> float:
+def task_of(name: str, options: Options) -> str:
+    """What fits that take about as long have in common: the model, and whether a filter of the
+    graph has an ideal part, whose singular vectors are all that takes time."""
+    if name in SPECTRA and options.get("ideal_weight") == 0:
+        return FILTER_ALONE
+    return name
+
+
+def work_of(task: str, pairs: Interactions) -> float:
     """Seconds on the machine of the constants."""
     together = float(np.square(pairs.user_degrees.astype(np.float64)).sum())
-    if name in CO_OCCURRENCES:
-        seconds = CO_OCCURRENCES[name] * together
-        if name == "ease":
+    if task in CO_OCCURRENCES:
+        seconds = CO_OCCURRENCES[task] * together
+        if task == "ease":
             seconds += INVERSE * min(pairs.n_users, pairs.n_items) ** 3
-    elif name == "popularity":
+    elif task in ("popularity", FILTER_ALONE):
         seconds = 0.0
     else:
-        seconds = (SPECTRA | TRAININGS).get(name, UNKNOWN) * len(pairs)
+        seconds = (SPECTRA | TRAININGS).get(task, UNKNOWN) * len(pairs)
     return max(seconds, LEAST)

@@ -92,7 +92,7 @@ class WholeModels:
         """What `fit` will take."""
         train = self.dataset.split.train
         new = [trial for trial in choice.trials if _key(trial) not in self._fitted]
-        return sum(self.costs.fitting(trial.name, train) for trial in new)
+        return sum(self.costs.fitting(trial.name, trial.options, train) for trial in new)
 
     def fit(self, choice: Choice, progress: Progress) -> Model:
         """The chosen model. What the last choice had is not fitted again."""
@@ -122,7 +122,7 @@ class WholeModels:
                 trial, self.like(trial, progress), self.dataset, self.config, progress
             )
         seconds = time.perf_counter() - started
-        self.costs.learn(trial.name, self.dataset.split.train, seconds)
+        self.costs.learn(trial.name, trial.options, self.dataset.split.train, seconds)
         self._fitted[key] = model
         return model
 

@@ -32,6 +32,7 @@ NEARNESS = 4  # an arm that is far below the best is worth less: the ratio to th
 CARE = 1.3  # an estimate is exceeded by that much now and then
 PATIENCE, LEAST = 4.0, 10.0  # a trial may take so many times its estimate, and at least so long
 SHORT = 5.0  # seconds that count as passed when it is asked what share of them something takes
+TESTING = 0.15  # of the time, at most, is kept for the test: it can be had later as well
 SAVING = 1.0  # seconds to write a version, until one was written
 
 
@@ -106,7 +107,8 @@ class Search:
         best = self.best
         members = [] if best is None else best.trials
         judging = sum(trial.judging_seconds for trial in members)
-        return judging * len(testable_users(test)) / max(len(self.judges.users), 1)
+        seconds = judging * len(testable_users(test)) / max(len(self.judges.users), 1)
+        return min(seconds, TESTING * self.deadline.seconds)
 
     def rows(self) -> list[Row]:
         return report(self.arms, self.journal, self.blend, self.blending, self.saved)
@@ -128,8 +130,11 @@ class Search:
 
     def _fits(self, arm: Arm, left: float) -> bool:
         """Whether there is time to try it and, should it win, to fit it to all pairs."""
-        trial, after = arm.seconds(), self.costs.fitting(arm.name, self.whole.dataset.split.train)
-        return CARE * (trial + after) <= left
+        return CARE * (arm.seconds() + self._fit_after(arm)) <= left
+
+    def _fit_after(self, arm: Arm) -> float:
+        """Seconds to fit to all pairs what the arm tries next."""
+        return self.costs.fitting(arm.name, arm.next or {}, self.whole.dataset.split.train)
 
     def _recency(self) -> float:
         trials = [arm.best for arm in self.arms if arm.best is not None]
@@ -139,8 +144,7 @@ class Search:
 
     def _try(self, arm: Arm) -> None:
         limit = max(PATIENCE * arm.seconds(), LEAST)
-        after = self.costs.fitting(arm.name, self.whole.dataset.split.train)
-        limit = min(limit, self.left() - after)
+        limit = min(limit, self.left() - self._fit_after(arm))
         self._tell(f"trying {arm.name}")
         before = arm.best
         try:
