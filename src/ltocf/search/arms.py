@@ -95,17 +95,17 @@ class Arm:
         if quick is None:
             self.costs.learn(self.name, options, self.split.train, seconds)
         self.costs.judging = judging
-        judged = rating.judged["recall@20"], rating.judged["ndcg@20"]
+        judged = rating.metrics["recall@20"], rating.metrics["ndcg@20"]
         kept = seconds if quick is None or self.best is None else self.best.seconds
         trial = Trial(
-            self.name, options, rating.climbed, *judged, kept, judging,
+            self.name, options, *judged, kept, judging,
             elapsed + seconds + judging, epochs,
         )  # fmt: skip
         if self._learn(trial):
             self._model, self._opinion = model, rating.opinion
             self._keep(model)
         self.journal.add_trial(trial)
-        self._advance(trial.climbed)
+        self._advance(trial.merit)
         return trial
 
     def opinion(self, progress: Progress) -> Opinion:
@@ -143,9 +143,9 @@ class Arm:
         if before is None:
             self.gain = FIRST_STEP
         else:
-            risen = max(trial.climbed / max(before.climbed, 1e-9) - 1, 0.0)
+            risen = max(trial.merit / max(before.merit, 1e-9) - 1, 0.0)
             self.gain = (1 - NEWS) * self.gain + NEWS * risen
-        better = before is None or trial.climbed > before.climbed
+        better = before is None or trial.merit > before.merit
         if better:
             self.best = trial
         return better
@@ -195,14 +195,14 @@ class Arm:
         try:
             self.next = next(self._steps) if merit is None else self._steps.send(merit)
             while (known := self.journal.find(self.name, self.next)) is not None:
-                self.next = self._steps.send(known.climbed)
+                self.next = self._steps.send(known.merit)
         except StopIteration:
             self.next = None
         if self.best is not None and self.gain < WORTH:
             self.next = None  # climbing further gains next to nothing
 
     def _go_on(self, earlier: list[Trial]) -> None:
-        self.best = max(earlier, key=lambda trial: trial.climbed)
+        self.best = max(earlier, key=lambda trial: trial.merit)
         self.gain = FIRST_STEP
         self.costs.learn(self.name, self.best.options, self.split.train, self.best.seconds)
         self.costs.judging = self.best.judging_seconds

@@ -19,8 +19,7 @@ class Trial:
 
     name: str
     options: Options
-    climbed: float  # merit for all users of the sample, by which settings are compared
-    recall: float  # for those who judge
+    recall: float
     ndcg: float
     seconds: float  # that fitting took
     judging_seconds: float

@@ -1,7 +1,7 @@
-"""Who judges what a search tries: some users of validation, in two halves.
+"""Who judges what a search tries: some users of validation.
 
-Settings are compared on all of them. The weights of a blend are fitted to one half; the other half
-judges it, and everything that it is compared with, so that all figures are of the same people.
+Settings are compared on all of them. So are blends, without anybody judging weights that were
+fitted to them: each half of the users judges the weights that the other half chose.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, find_hits, list_metrics, testable_users
 from ltocf.scorers.scorer import Scorer
 from ltocf.search.mixing import Mix, Opinion, fit_mix, opinion_of, pooled
-from ltocf.training.records import merit
 
 MOST_USERS = 4000  # enough to tell candidates apart, and to weigh members by half of them
 FEWEST_TO_HALVE = 40  # with fewer, everybody judges and nothing is blended
@@ -25,8 +24,7 @@ K = 20
 
 
 class Rating(NamedTuple):
-    climbed: float  # merit for everybody
-    judged: Metrics  # for the judging half
+    metrics: Metrics
     opinion: Opinion
 
 
@@ -41,24 +39,28 @@ class Judges:
         self.split = split
         self.users = testable_users(split.valid, MOST_USERS, seed)
         self.halved = len(self.users) >= FEWEST_TO_HALVE
+        self.half = np.zeros(len(self.users), dtype=bool)
         drawn = np.random.default_rng(seed).permutation(len(self.users))
-        self.judging = np.ones(len(self.users), dtype=bool)
-        if self.halved:
-            self.judging[drawn[: len(drawn) // 2]] = False
+        self.half[drawn[: len(drawn) // 2]] = True
 
     def rate(self, scorer: Scorer, progress: Progress = silent) -> Rating:
         users, valid = self.users, self.split.valid
         opinion = opinion_of(scorer, users, self.split.train, progress)
         hits = find_hits(opinion.top[:, :K], users, valid)
         values = list_metrics(hits, valid.user_degrees[users], (K,))
-        everybody = {name: float(of_users.mean()) for name, of_users in values.items()}
-        judged = {name: float(of_users[self.judging].mean()) for name, of_users in values.items()}
-        return Rating(merit(everybody), judged, opinion)
+        metrics = {name: float(of_users.mean()) for name, of_users in values.items()}
+        return Rating(metrics, opinion)
 
     def blend(
         self, opinions: Sequence[Opinion], progress: Progress = silent
     ) -> tuple[Mix, Metrics]:
-        """The best mix of the scorers by one half of the users, as the other half judges it."""
+        """The best mix of the scorers, and how good mixes are that are made so: what each half of
+        the users says of the mix that suits the other half best."""
         pool = pooled(opinions, self.users, self.split.valid, progress)
-        mix = fit_mix(pool.of(~self.judging))
-        return mix, pool.of(self.judging).metrics(mix)
+        figures: Metrics = {}
+        for judging in (self.half, ~self.half):
+            progress("blending", 0, None, "weighing")
+            judged = pool.of(judging).metrics(fit_mix(pool.of(~judging)))
+            share = float(judging.mean())
+            figures = {name: figures.get(name, 0.0) + share * of for name, of in judged.items()}
+        return fit_mix(pool), figures

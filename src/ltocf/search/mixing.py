@@ -15,7 +15,8 @@ from ltocf.ranking.metrics import Metrics, list_metrics
 from ltocf.ranking.top_k import length_of_list, tile_bytes, top_k
 from ltocf.scorers.scorer import Scorer
 
-DEPTH = 50  # of the lists whose NDCG tells weights apart: shorter ones hear of fewer pairs
+# NDCG@50 tells weights apart: longer lists contain more held-out items, so it is less noisy.
+DEPTH = 50
 POOL = 100  # best items of each scorer for a user: what a blend ranks first is among them
 # A scorer whose few best items stand out far, such as sparse EASE, wants a small one.
 FIRST_WEIGHTS = tuple(0.03 * 2**step for step in range(7))

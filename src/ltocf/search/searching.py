@@ -185,7 +185,7 @@ class Search:
         """Popularity, in a second: nobody has to wait for something that can be used."""
         if self.journal.trials or self.keeper is None:
             return
-        nothing = Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        nothing = Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._keep(Choice.single(nothing), self.progress)
 
     def _save(self, *, patient: bool) -> None:
@@ -227,7 +227,7 @@ class Search:
         except OutOfTime:
             pass
         if self.model is None:  # a budget of next to nothing
-            best = self.best or Choice.single(Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+            best = self.best or Choice.single(Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0))
             self._keep(best, silent)
 
     def _within(self, name: str) -> Progress:
