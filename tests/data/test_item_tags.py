@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_array
 
+from ltocf.data.histories import histories_of
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
@@ -63,6 +65,45 @@ def test_an_item_nobody_has_is_ranked_by_the_tags_it_shares(name: str) -> None:
     assert scores.shape == (4, 7)
     assert scores[0, 6] > scores[2, 6]  # the first has three items with that tag, the other none
     assert np.asarray(model.scorer().similar_users(EVERYBODY)).shape == (4, 4)
+
+
+TRAINED = [
+    ("lightgcn", {}), ("lightgcn", {"recency": 0.5}), ("ltocf", {}), ("ltocf", {"recency": 0.5}),
+    ("ltocf", {"propagation": "reference"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), TRAINED)
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_tags_are_nodes_of_the_graph_that_vectors_spread_on(
+    name: str, options: dict[str, object], weight: float
+) -> None:
+    users, items = np.array(PAIRS).T
+    times = np.arange(len(PAIRS))
+    train = Interactions.build(users, items, 4, 7, times)
+    graph = BipartiteGraph(replace(train, item_tags=csr_array(TAGS)))
+    ours = build_model(graph, name, {"dim": 3, "tag_weight": weight} | options)
+    ours.initialise_(0)
+    plain = {key: value for key, value in options.items() if key != "recency"}
+    theirs = build_model(bigger_graph(weight), name, {"dim": 3} | plain)
+    theirs.initialise_(0)
+    with torch.no_grad():
+        theirs.weight.zero_()
+        theirs.weight[:4] = ours.weight[:4]
+        theirs.weight[6:12] = ours.weight[4:10]  # tags, and the item nobody has, start from zeros
+        found, expected = ours.embeddings(), theirs.embeddings()
+    if "recency" not in options:
+        torch.testing.assert_close(
+            found, expected[[*range(4), *range(6, 13)]], rtol=1e-4, atol=1e-5
+        )
+    else:  # which changes what users see last, and no item
+        torch.testing.assert_close(found[4:], expected[6:], rtol=1e-4, atol=1e-5)
+    assert found[10].abs().max() > 0
+    if options.get("propagation") == "reference":
+        return  # lists of the new are by the response, which is as exact as its tolerance says
+    scorer = ours.scorer()
+    again = scorer.from_history(histories_of(train), EVERYBODY)
+    np.testing.assert_allclose(again, scorer(EVERYBODY), rtol=1e-3, atol=1e-4)
 
 
 def test_tags_need_attributes() -> None:

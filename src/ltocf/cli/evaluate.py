@@ -48,7 +48,8 @@ def evaluate(
         raise ConfigError("say which: either --folds or --diversity")
 
     from ltocf.runs.loading import load_run
-    from ltocf.runs.pipeline import TEST_KS, test
+    from ltocf.runs.pipeline import test
+    from ltocf.training.testing import list_lengths
 
     opened, model = load_run(run)
     if folds is not None:
@@ -57,7 +58,7 @@ def evaluate(
     if diversity:
         _price_diversity(opened, model, max(k or [20]), alike_by, as_json)
         return
-    ks = sorted(set(k or TEST_KS))
+    ks = sorted(set(k or list_lengths(opened.dataset.split)))
     with show_progress() as progress:
         metrics = test(opened, model, ks, progress)
     if as_json:

@@ -80,7 +80,7 @@ SPLITTING: dict[str, Any] = {
     "split": _option(
         str,
         "How to choose test pairs: ratio, temporal, leave-last-out, cold-items (all pairs of a "
-        "tenth of the items) or none. Default: ratio.",
+        "tenth of the items), users (all pairs of a tenth of the people) or none. Default: ratio.",
     ),
     "ratio": _option(float, "The share of train. Default: 0.8."),
     "unknown": _option(

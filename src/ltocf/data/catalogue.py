@@ -129,20 +129,30 @@ class Catalogue:
             may &= (self.table[expiry] > now.replace(tzinfo=None)).fill_null(True).to_numpy()
         return may
 
-    def tags(self, columns: Sequence[str] | None = None, *, at_least: int = 1) -> TagMatrix:
+    def tags(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        at_least: int = 1,
+        among: NDArray[np.bool_] | None = None,
+    ) -> TagMatrix:
         """Items by tags: of the given attributes, or of all categories and lists of tags.
 
         A tag of fewer than `at_least` items is left out. Tags are in the order of columns and, in
-        each, of the alphabet.
+        each, of the alphabet. With `among`, a mask of items, they alone decide which tags there
+        are: whatever other items come, the columns stay the same.
         """
-        wanted = [name for name, kind in self.kinds.items() if kind in ("category", "tags")]
+        some = self.table if among is None or not self.table.width else self.table.filter(among)
+        kinds = {column.name: self._kind(column) for column in some.get_columns()}
+        wanted = [name for name, kind in kinds.items() if kind in ("category", "tags")]
         if columns is not None:
             wanted = [self.column(name) for name in columns]
         rows, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         tags: list[tuple[str, str]] = []
         for name in wanted:
             pairs = self.values_of(name)
-            counts = pairs.group_by("tag").len().filter(pl.col("len") >= at_least).sort("tag")
+            counted = pairs if among is None else pairs.filter(among[pairs["row"].to_numpy()])
+            counts = counted.group_by("tag").len().filter(pl.col("len") >= at_least).sort("tag")
             places = counts.select("tag").with_row_index("code")
             found = pairs.join(places, on="tag", how="inner")
             rows.append(found["row"].to_numpy().astype(np.int64))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import eq
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from ltocf.data.catalogue import Catalogue
+from ltocf.data.catalogue import Catalogue, ItemChange
 from ltocf.data.dataset_files import (
     MARKER,
     damaged,
@@ -51,7 +53,10 @@ class Dataset:
         """Let the pairs know what their items are, so that every model can."""
         tags = self.split.train.item_tags
         if self.item_names is not None:
-            tags = self.catalogue.tags(at_least=2).matrix  # a tag of one item tells nothing
+            # A tag of one item tells nothing. Items that nobody has touched change nothing for the
+            # others: one that comes later is as if it had been there.
+            touched = self.split.train.item_degrees > 0
+            tags = self.catalogue.tags(at_least=2, among=touched).matrix
         elif tags is None:
             return
         # Tags that were known before the last items came are of no use any more.
@@ -79,6 +84,25 @@ class Dataset:
     def catalogue(self) -> Catalogue:
         """What is known of its items, touched or not."""
         return Catalogue.of(self.split.train.item_ids, self.item_names)
+
+    def with_changes(self, changes: Sequence[ItemChange]) -> Dataset:
+        """The same pairs beside the catalogue after these changes; old items keep their rows.
+
+        What models know of an item that somebody has touched stays; of the others they know what
+        the catalogue says now. Cheap, for a service whose catalogue changes by the hour.
+        """
+        catalogue = self.catalogue.with_changes(changes)
+        touched = np.zeros(len(catalogue), dtype=bool)
+        touched[: len(self.catalogue)] = self.split.train.item_degrees > 0
+        rows = catalogue.ids.find([change.item for change in changes])
+        others = [one for one, row in zip(changes, rows, strict=True) if not touched[row]]
+        as_learned = self.catalogue.with_changes(others)
+        tags = as_learned.tags(at_least=2, among=touched).matrix
+        split = self.split.on_items(catalogue.ids, tags if tags.nnz else None)
+        changed = copy(self)
+        vars(changed).update(split=split, item_names=catalogue.table, catalogue=catalogue)
+        vars(changed).pop("digest", None)
+        return changed
 
     @cached_property
     def digest(self) -> str:

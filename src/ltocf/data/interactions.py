@@ -119,6 +119,14 @@ class Interactions:
         later[order] = self.indptr[users + 1] - np.repeat(ends, np.diff(ends, prepend=0))
         return later
 
+    def on_items(self, item_ids: IdMap, item_tags: csr_array | None) -> Interactions:
+        """The same pairs on ids that begin with theirs: the others are items without pairs. What
+        was counted by user is not counted again."""
+        other = replace(self, item_ids=item_ids, item_tags=item_tags)
+        by_user = ("indptr", "user_degrees", "strengths", "user_strengths", "later_counts")
+        other.__dict__.update({name: vars(self)[name] for name in by_user if name in vars(self)})
+        return other
+
     def select(self, mask: NDArray[np.bool_]) -> Interactions:
         """The pairs where `mask` holds, with the same ids."""
         return replace(

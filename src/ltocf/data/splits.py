@@ -54,6 +54,19 @@ class Split:
         unliked = None if self.unliked is None else replace(self.unliked, item_ids=item_ids)
         return replace(self, train=train, valid=valid, test=test, unliked=unliked)
 
+    def on_items(self, item_ids: IdMap, item_tags: csr_array | None) -> Split:
+        """The same pairs on ids that begin with theirs, of items with these tags; without sorting
+        anything again."""
+        train, valid, test = (
+            subset.on_items(item_ids, item_tags) for subset in (self.train, self.valid, self.test)
+        )
+        unliked = None if self.unliked is None else self.unliked.on_items(item_ids, None)
+        other = replace(self, train=train, valid=valid, test=test, unliked=unliked)
+        seen = train if self.seen is self.train else self.seen.on_items(item_ids, item_tags)
+        known = seen if self.known is self.seen else self.known.on_items(item_ids, item_tags)
+        other.__dict__.update(seen=seen, known=known)
+        return other
+
     def subsets(self) -> dict[str, Interactions]:
         """Every subset by its name, the empty ones too."""
         unliked = self.train.empty() if self.unliked is None else self.unliked
@@ -87,10 +100,10 @@ def split_pairs(
     interactions: Interactions, kind: SplitKind = "ratio", ratio: float = 0.8, *, seed: int = 0
 ) -> Split:
     """Interactions as `cuts` cuts them: at random, the latest of all, the last of each user, or all
-    pairs of a tenth of the items.
+    pairs of a tenth of the items or of the users.
 
     Test pairs of users or items that train does not know are dropped, and so are those ids; but a
-    split by cold items keeps the items.
+    split by cold items keeps the items, and one by users the users.
     """
     check_fraction("ratio", ratio)
     store = PairStore.in_memory(interactions)
@@ -99,6 +112,8 @@ def split_pairs(
     users, items = (degrees[TRAIN] > 0 for degrees in store.degrees())
     if kind == "cold-items":
         items = store.liked_degrees()[1] > 0
+    elif kind == "users":
+        users = store.liked_degrees()[0] > 0
     rows = PairRenumbering.of(*ids, users, items)
     # A random split leaves every item in train, and a user without any pair keeps their row.
     if kind == "ratio":

@@ -45,15 +45,19 @@ class Attributes(HistoryModel):
         return 12.0 * self.graph.n_items * min(self.config.learned_tags, self.Z.shape[1])
 
     def solve(self, seed: int) -> dict[str, Tensor]:
+        """From the items that somebody has touched alone, so that others change nothing."""
         train = self.graph.interactions
-        frequent = np.argsort(-np.diff(csr_array(self.Z.T).indptr), kind="stable")
+        touched = np.flatnonzero(train.item_degrees)
+        Z, R = csr_array(self.Z[touched]), csr_array(interaction_matrix(train)[:, touched])
+        frequent = np.argsort(-np.diff(csr_array(Z.T).indptr), kind="stable")
         learned = np.sort(frequent[: self.config.learned_tags])
-        Z = csr_array(self.Z[:, learned])
+        Z = csr_array(Z[:, learned])
         gram = (Z.T @ Z).toarray().astype(np.float64) + self.config.l2 * np.eye(len(learned))
-        together = _times_together(interaction_matrix(train), Z)
-        V = (together @ np.linalg.inv(gram)).astype(np.float32)
-        lengths = np.linalg.norm(V, axis=1)
-        V /= max(float(lengths[lengths > 0].mean()) if lengths.any() else 1.0, 1e-12)
+        wanted = (_times_together(R, Z) @ np.linalg.inv(gram)).astype(np.float32)
+        lengths = np.linalg.norm(wanted, axis=1)
+        wanted /= max(float(lengths[lengths > 0].mean()) if lengths.any() else 1.0, 1e-12)
+        V = np.zeros((train.n_items, len(learned)), np.float32)
+        V[touched] = wanted
         lift = (1.0 + train.item_degrees) ** self.config.popularity_power
         return {
             "wanted": torch.from_numpy(V),

@@ -10,11 +10,11 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions
-from ltocf.models.history import ClosedFormConfig
+from ltocf.models.history import TaggedConfig
 from ltocf.models.itemitem import interaction_matrix, inverse_powers, squares_of_columns, sums_of
 
 
-class AutoencoderConfig(ClosedFormConfig, frozen=True):
+class AutoencoderConfig(TaggedConfig, frozen=True):
     """With zeros it is EASE."""
 
     l2: float = Field(100.0, gt=0)  # the larger, the less few shared users count

@@ -61,6 +61,7 @@ class Model(nn.Module, ABC):
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         super().__init__()
         self.graph, self.config = graph, config
+        self.people = graph.interactions  # of users alone, where other nodes count as users
         self.report: Progress = silent  # to be called by whatever takes long; it may raise
         self.progress, self.noise = 0.0, torch.Generator()  # as before_step_() was told
 

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from ltocf.filters.items import deflate, filter_items
 from ltocf.graph.spectrum import powers, singular_vectors
-from ltocf.models.history import ClosedFormConfig
+from ltocf.models.history import TaggedConfig
 from ltocf.models.itemfilter import ItemFilterModel
 from ltocf.ode.solvers import find_solver
 
 IDEAL_DEGREE = 16  # in P; more than any of the published solvers makes, and it runs once
 
 
-class BSPMConfig(ClosedFormConfig, frozen=True):
+class BSPMConfig(TaggedConfig, frozen=True):
     merge: Literal["early", "late"] = "early"  # the ideal part before or after sharpening
     solver: str = "rk4"  # of the sharpening ODE
     steps: int = Field(1, ge=1)  # of the solver

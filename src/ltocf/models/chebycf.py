@@ -9,11 +9,11 @@ from torch import Tensor
 from ltocf.filters.chebyshev import chebyshev_coefficients, evaluate
 from ltocf.filters.items import deflate
 from ltocf.graph.spectrum import powers, singular_vectors
-from ltocf.models.history import ClosedFormConfig
+from ltocf.models.history import TaggedConfig
 from ltocf.models.itemfilter import ItemFilterModel
 
 
-class ChebyCFConfig(ClosedFormConfig, frozen=True):
+class ChebyCFConfig(TaggedConfig, frozen=True):
     order: int = Field(8, ge=1)  # K in the paper
     flatness: float = Field(1.5, gt=0)  # phi
     rank: int = Field(512, ge=1)  # eta, of the ideal filter and of the deflation

@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, Literal
 
+import numpy as np
 import torch
 from pydantic import Field
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.data.histories import HistoryWeights
+from ltocf.data.item_tags import tags_as_users
 from ltocf.distributed import used_by_columns
 from ltocf.filters.chebyshev import chebyshev_filter, divide_by_x
 from ltocf.filters.chebyshev import evaluate as evaluate_series
@@ -17,11 +20,11 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.weighted import WeightedAdjacency
 from ltocf.models.base import Response
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
-from ltocf.models.history import HistoryConfig
+from ltocf.models.history import TaggedConfig
 from ltocf.scorers.dot import FoldIn
 
 
-class FilterConfig(EmbeddingConfig, HistoryConfig, frozen=True):
+class FilterConfig(EmbeddingConfig, TaggedConfig, frozen=True):
     # What the response is at 1, its largest value; "natural" leaves it as the method has it.
     scale: Annotated[float, Field(gt=0)] | Literal["natural"] = "natural"
 
@@ -30,18 +33,28 @@ class FilterModel(EmbeddingModel):
     """Final embeddings are h(A) E: a polynomial of the normalised adjacency, given by its
     Chebyshev coefficients, times the initial embeddings E.
 
-    With `recency`, the last of the products with A weighs the items of each user's history.
+    With `recency`, the last of the products with A weighs the items of each user's history. With a
+    `tag_weight`, A is that of a bigger graph, `whole`, in which the items' tags are further nodes.
+    They start from zeros, and so do items that nobody has touched: what these become comes over
+    the tags that they share with others.
     """
 
     trains_on_gpu = True
+
+    config: FilterConfig
 
     def __init__(self, graph: BipartiteGraph, config: FilterConfig) -> None:
         super().__init__(graph, config)
         self.scale = config.scale
         train = graph.interactions
+        self.whole, self.n_tags = graph, 0
+        if config.tag_weight:
+            self.whole = BipartiteGraph(tags_as_users(train, config.tag_weight))
+            self.n_tags = self.whole.n_users - graph.n_users
         self.history_weights, self.recent = HistoryWeights(config.recency, train), None
         if config.recency:
-            self.recent = WeightedAdjacency(graph, HistoryWeights(config.recency).of(train))
+            weights = HistoryWeights(config.recency).of(train)
+            self.recent = WeightedAdjacency(self.whole, _with_tags(weights, self.whole))
 
     @abstractmethod
     def natural_coefficients(self) -> Tensor:
@@ -66,27 +79,54 @@ class FilterModel(EmbeddingModel):
     def splits_columns(self) -> bool:
         return True
 
+    def initial(self) -> Tensor:
+        """E, with the rows of tags, if they are nodes, after the users'. (whole.n_nodes, dim)"""
+        if not self.n_tags:
+            return self.weight
+        users, items = self.graph.split(self.weight)
+        touched = torch.from_numpy(self.graph.interactions.item_degrees > 0).to(items.device)
+        return torch.cat(
+            [users, users.new_zeros(self.n_tags, users.shape[1]), items * touched[:, None]]
+        )
+
+    def without_tags(self, table: Tensor) -> Tensor:
+        """The rows of users and items alone."""
+        if not self.n_tags:
+            return table
+        n_users = self.graph.n_users
+        return torch.cat([table[:n_users], table[n_users + self.n_tags :]])
+
     def embeddings(self) -> Tensor:
         coefficients = used_by_columns(self.coefficients())
         if self.recent is None:
-            return chebyshev_filter(self.graph, self.weight, coefficients)
+            return self.without_tags(chebyshev_filter(self.whole, self.initial(), coefficients))
         before_last = self._before_last_product(coefficients)
-        return at_zero(coefficients) * self.weight + self.recent @ before_last
+        final = at_zero(coefficients) * self.initial() + self.recent @ before_last
+        return self.without_tags(final)
 
     def _before_last_product(self, coefficients: Tensor) -> Tensor:
         """g(A) E, where h(x) = h(0) + x g(x)."""
-        return chebyshev_filter(self.graph, self.weight, divide_by_x(coefficients))
+        return chebyshev_filter(self.whole, self.initial(), divide_by_x(coefficients))
 
     def fold_in(self) -> FoldIn:
         """A user's final vector is h(0) times their own plus A[u, j] times row j of g(A) E for
         every j of their history."""
         coefficients = self.coefficients()
         own = self.graph.split(self.weight.detach().cpu())[0].numpy()
-        history = self.graph.split(self._before_last_product(coefficients).detach().cpu())[1]
+        history = self.whole.split(self._before_last_product(coefficients).detach().cpu())[1]
         scale = float(at_zero(coefficients.detach()))
-        return FoldIn(own, scale, history.numpy(), self.history_weights)
+        tag_weight = self.config.tag_weight
+        return FoldIn(own, scale, history.numpy(), self.history_weights, tag_weight)
 
 
 def at_zero(coefficients: Tensor) -> Tensor:
     """h(0)."""
     return evaluate_series(coefficients.cpu(), torch.zeros(1, dtype=torch.float64))[0]
+
+
+def _with_tags(weights: csr_array, whole: BipartiteGraph) -> csr_array:
+    """The weights of the users' pairs, and ones for those of the tags after them."""
+    pairs = whole.interactions
+    ones = np.ones(len(pairs) - weights.nnz, np.float32)
+    values = np.concatenate([weights.data, ones])
+    return csr_array((values, pairs.items, pairs.indptr), shape=(pairs.n_users, pairs.n_items))

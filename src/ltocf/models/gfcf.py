@@ -8,11 +8,11 @@ from torch import Tensor
 
 from ltocf.filters.items import deflate
 from ltocf.graph.spectrum import powers, singular_vectors
-from ltocf.models.history import ClosedFormConfig
+from ltocf.models.history import TaggedConfig
 from ltocf.models.itemfilter import ItemFilterModel
 
 
-class GFCFConfig(ClosedFormConfig, frozen=True):
+class GFCFConfig(TaggedConfig, frozen=True):
     rank: int = Field(256, ge=1)  # of the ideal filter
     ideal_weight: float = 0.3  # 0 leaves the linear filter alone, as on Amazon-Book
 

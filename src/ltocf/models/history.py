@@ -21,7 +21,7 @@ class HistoryConfig(ModelConfig, frozen=True):
     recency: float = Field(default=0.0, ge=0)
 
 
-class ClosedFormConfig(HistoryConfig, frozen=True):
+class TaggedConfig(HistoryConfig, frozen=True):
     # How much a tag of the items counts, as a user who has all its items; 0 leaves tags out.
     tag_weight: float = Field(default=0.0, ge=0)
 

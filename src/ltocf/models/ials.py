@@ -8,12 +8,12 @@ from pydantic import Field
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.models.history import ClosedFormConfig, HistoryModel
+from ltocf.models.history import HistoryModel, TaggedConfig
 from ltocf.models.itemitem import interaction_matrix
 from ltocf.scorers.solved_vectors import SolvedVectorsScorer, solve_rows
 
 
-class IALSConfig(ClosedFormConfig, frozen=True):
+class IALSConfig(TaggedConfig, frozen=True):
     dim: int = Field(64, ge=1)  # of the vectors
     unobserved_weight: float = Field(0.01, gt=0)  # alpha_0, of every pair; an observed one has 1
     l2: float = Field(0.003, gt=0)  # lambda, times (pairs + unobserved weight of the rest)^power

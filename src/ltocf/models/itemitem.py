@@ -34,7 +34,8 @@ class ItemItemModel(HistoryModel):
         }
 
     def scorer(self) -> ItemItemScorer:
-        return ItemItemScorer(self.arrays(), self.history_weights, self.people)
+        values = {"tag_weight": self.tag_weight}
+        return ItemItemScorer(self.arrays(), self.history_weights, self.people, **values)
 
 
 def sums_of(R: csr_array, axis: int) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from ltocf.models.history import ClosedFormConfig
+from ltocf.models.history import TaggedConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
     interaction_matrix,
@@ -17,7 +17,7 @@ from ltocf.models.itemitem import (
 )
 
 
-class ItemKNNConfig(ClosedFormConfig, frozen=True):
+class ItemKNNConfig(TaggedConfig, frozen=True):
     neighbours: int = Field(200, ge=1)  # to keep of each item
     shrinkage: float = Field(10.0, ge=0)  # users added to the denominator: few in common count less
 

@@ -173,15 +173,16 @@ class LTOCF(FilterModel):
         if self.config.propagation == "spectral":
             return super().embeddings()
         one = torch.ones(1, dtype=torch.float64, device=self.weight.device)
-        return propagate(
-            lambda E: self.graph @ E - self.shift * E,
-            self.weight,
+        final = propagate(
+            lambda E: self.whole @ E - self.shift * E,
+            self.initial(),
             self.times(),
             self.state_weights * self.factor(self.natural_response(one)),
             solver=self.stable_solver(self.times()),
             connection=self.config.connection,
             adjoint=self.config.propagation == "adjoint",
         )
+        return self.without_tags(final)
 
     def responses(self) -> dict[str, Response]:
         return {

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
-from ltocf.models.history import ClosedFormConfig
+from ltocf.models.history import TaggedConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
     interaction_matrix,
@@ -19,7 +19,7 @@ from ltocf.models.itemitem import (
 )
 
 
-class RP3BetaConfig(ClosedFormConfig, frozen=True):
+class RP3BetaConfig(TaggedConfig, frozen=True):
     alpha: float = Field(0.8, gt=0)  # elementwise power of the transition probabilities
     beta: float = 0.4  # power of the degree that an item's weight is divided by
     neighbours: int = Field(500, ge=1)  # to keep of each item

@@ -11,12 +11,12 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.history import ClosedFormConfig, HistoryModel
+from ltocf.models.history import HistoryModel, TaggedConfig
 from ltocf.models.itemitem import interaction_matrix, inverse_powers, scale, sums_of
 from ltocf.scorers.powered import PoweredScorer, power_of_product
 
 
-class TurboCFConfig(ClosedFormConfig, frozen=True):
+class TurboCFConfig(TaggedConfig, frozen=True):
     alpha: float = 0.6  # how much of the normalisation is the users'
     power: float = Field(0.7, gt=0)  # s in the paper, elementwise
     filter: Literal["linear", "second"] = "linear"  # Q, or 2Q - Q^2
@@ -61,6 +61,7 @@ class TurboCF(HistoryModel):
     def scorer(self) -> PoweredScorer:
         config, train = self.config, self.people
         values = {"second": config.filter == "second", "power": config.power}
+        values["tag_weight"] = self.tag_weight
         return PoweredScorer(
             self.arrays(), self.history_weights, train, keeps_q=bool(self.keeps_q), **values
         )

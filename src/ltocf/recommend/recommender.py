@@ -18,6 +18,7 @@ from ltocf.runs.loading import load_scorer
 from ltocf.runs.run import Run
 from ltocf.runs.settings import given_settings, make_config
 from ltocf.scorers.scorer import Scorer
+from ltocf.scorers.untouched import complete
 
 if TYPE_CHECKING:
     from ltocf.data.ingest.readers import LogSource
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from ltocf.models.base import Model
     from ltocf.ranking.metrics import Metrics
     from ltocf.search.results import SearchResult
-
-TEST_KS = (10, 20, 50)  # the lengths of lists that a test reports
 
 
 class Recommender(Answers):
@@ -81,7 +80,8 @@ class Recommender(Answers):
     @classmethod
     def of_run(cls, run: Run, scorer: Scorer) -> Recommender:
         """Around a run that is open, and its scorer."""
-        return cls._around(run.config, Fitted(run.dataset, scorer, run.learned_from, run.load))
+        whole = complete(scorer, run.learned_from)
+        return cls._around(run.config, Fitted(run.dataset, whole, run.learned_from, run.load))
 
     @classmethod
     def wrap(cls, model: Model, dataset: Dataset, config: RunConfig) -> Recommender:
@@ -158,17 +158,19 @@ class Recommender(Answers):
         refuse_forked()
         return self._fitted
 
-    def evaluate(self, ks: Sequence[int] = TEST_KS) -> Metrics:
-        """Metrics on the test pairs of the data set that was fitted."""
+    def evaluate(self, ks: Sequence[int] = ()) -> Metrics:
+        """Metrics on the test pairs of the data set that was fitted; `ks` are lengths of lists."""
         from ltocf.ranking.metrics import evaluate
+        from ltocf.training.testing import list_lengths, question
 
         split = self.dataset.split
         likeness = self.dataset.catalogue.likeness
-        return evaluate(self.scorer, split.test, split.seen, ks, likeness=likeness)
+        return evaluate(*question(self.scorer, split), ks or list_lengths(split), likeness=likeness)
 
 
 def _fitted_by(model: Model, dataset: Dataset) -> Fitted:
-    return Fitted(dataset, model.scorer(), model.graph.interactions, lambda: model)
+    train = model.people
+    return Fitted(dataset, complete(model.scorer(), train), train, lambda: model)
 
 
 def _shown(progress: Progress | bool) -> Any:

@@ -15,6 +15,8 @@ from ltocf.errors import ConfigError, DataError
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, PerUser, beyond_at, evaluate_users
 from ltocf.runs.loading import load_run
+from ltocf.scorers.untouched import complete
+from ltocf.training.testing import question
 
 BLUE = "#2b6cb0"
 AT_ONCE = 2**22  # resampled users in memory
@@ -70,10 +72,10 @@ def compare_runs(
         split = run.dataset.split
         first = first or split
         _refuse_others(first, split, places[0], path)
-        values, listed = evaluate_users(
-            model.scorer(), split.test, split.seen, ks, likeness=run.dataset.catalogue.likeness
-        )
-        beyond.append(beyond_at(listed, split.seen, split.test) | _diversity(values))
+        asked = question(complete(model.scorer(), model.people), split)
+        likeness = run.dataset.catalogue.likeness
+        values, listed = evaluate_users(*asked, ks, likeness=likeness)
+        beyond.append(beyond_at(listed, asked.seen, asked.wanted) | _diversity(values))
         found.append(_chosen(values, ks, names))
         progress("testing", done + 1, len(paths))
     differences = [

@@ -19,11 +19,11 @@ from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.loading import load_run
 from ltocf.runs.run import Run
 from ltocf.runs.versions import MARKER
+from ltocf.scorers.untouched import complete
 from ltocf.training.columns import check_processes
 from ltocf.training.fitting import build, cut_for, fit, require_room
 from ltocf.training.records import EpochRecord, TrainState, with_record
-
-TEST_KS = (10, 20, 50)
+from ltocf.training.testing import list_lengths, question
 
 
 def start_run(
@@ -129,7 +129,7 @@ def _train(run: Run, progress: Progress) -> Metrics:
 def test(
     run: Run,
     model: Model,
-    ks: Sequence[int] = TEST_KS,
+    ks: Sequence[int] = (),
     progress: Progress = silent,
 ) -> Metrics:
     """Test metrics of a run's model, none where there are no test pairs; what it saw in train or
@@ -138,6 +138,6 @@ def test(
     if not len(split.test):
         return {}
     likeness = run.dataset.catalogue.likeness
-    return evaluate(
-        model.scorer(), split.test, split.seen, ks, likeness=likeness, progress=progress
-    )
+    asked = question(complete(model.scorer(), model.people), split)
+    ks = ks or list_lengths(split)
+    return evaluate(*asked, ks, likeness=likeness, progress=progress)

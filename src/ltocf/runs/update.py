@@ -27,7 +27,6 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.loading import as_run
-from ltocf.runs.pipeline import TEST_KS
 from ltocf.runs.run import Run
 from ltocf.runs.versions import (
     MARKER,
@@ -40,7 +39,9 @@ from ltocf.runs.versions import (
     use_version,
     version_path,
 )
+from ltocf.scorers.untouched import complete
 from ltocf.training.fitting import fit
+from ltocf.training.testing import list_lengths, question
 
 EPOCHS = 2
 SLOWER = 0.25  # the learning rate of a warm fit, relative to the first one's
@@ -190,7 +191,8 @@ def store_update(
     metrics: Metrics = {}
     if len(split.test):
         likeness = dataset.catalogue.likeness
-        metrics = evaluate(model.scorer(), split.test, split.seen, TEST_KS, likeness=likeness)
+        asked = question(complete(model.scorer(), model.people), split)
+        metrics = evaluate(*asked, list_lengths(split), likeness=likeness)
     return Run.store(path, run.config, dataset, model, metrics, overwrite=overwrite)
 
 

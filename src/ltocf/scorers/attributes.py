@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -24,12 +25,24 @@ class AttributesScorer(LinearScorer):
     def Z(self) -> csr_array:
         return tag_vectors(self.train)
 
+    @property
+    def knows_untouched(self) -> bool:
+        return True
+
+    def grown(self, train: Interactions, n_known: int) -> AttributesScorer:
+        """Nobody with a new item wants anything by that yet, and nothing lifts it."""
+        lift = np.ones(train.n_items, np.float32)
+        lift[:n_known] = self.arrays["lift"]
+        weights = replace(self.weights, train=train)
+        return AttributesScorer(self.arrays | {"lift": lift}, weights, train, **self.values)
+
     def score_histories(self, histories: csr_array) -> Scores:
         return self._scores_of(histories.astype(np.float32), self.Z, self.arrays["lift"])
 
     def _scores_of(self, rows: csr_array, tags: csr_array, lift: Scores) -> Scores:
         wishes = (self.values["shared"] * (rows @ self.Z)).toarray().astype(np.float32)
-        wishes[:, self.arrays["learned"]] += rows @ self.arrays["wanted"]
+        wanted = self.arrays["wanted"]
+        wishes[:, self.arrays["learned"]] += rows[:, : len(wanted)] @ wanted
         scores: Scores = np.ascontiguousarray((tags @ wishes.T).T)
         scores *= lift
         return scores
@@ -41,18 +54,26 @@ class AttributesScorer(LinearScorer):
 
     def row_sums(self, rows: Rows) -> NDArray[np.floating[Any]]:
         total = self.Z.T @ self.arrays["lift"]
-        learned = self.arrays["wanted"][rows] @ total[self.arrays["learned"]]
+        wanted = self.arrays["wanted"]
+        learned = np.where(
+            rows < len(wanted),
+            wanted[np.minimum(rows, len(wanted) - 1)] @ total[self.arrays["learned"]],
+            0,
+        )
         return np.asarray(self.values["shared"] * (self.Z[rows] @ total) + learned)
 
 
 def tag_vectors(train: Interactions) -> csr_array:
-    """The tags of each item, rare ones counting more, as rows of length 1. (n_items, n_tags)"""
+    """The tags of each item, rare ones counting more, as rows of length 1. (n_items, n_tags)
+
+    How rare a tag is, the items say that somebody has touched.
+    """
     if train.item_tags is None:
         return csr_array(eye_array(train.n_items, dtype=np.float32))
-    tags = csr_array(train.item_tags.astype(np.float32))
-    counts = np.bincount(tags.indices, minlength=tags.shape[1])
+    tags, touched = csr_array(train.item_tags.astype(np.float32)), train.item_degrees > 0
+    counts = np.bincount(tags[touched].indices, minlength=tags.shape[1])
     # A tag that every item has tells nothing, but may be all that there is.
-    rarity = np.log((1 + train.n_items) / np.maximum(counts, 1))
+    rarity = np.log((1 + np.count_nonzero(touched)) / np.maximum(counts, 1))
     weighed = csr_array(tags @ diags_array(rarity))
     lengths = np.sqrt(np.asarray(weighed.power(2).sum(axis=1)).ravel())
     unit = diags_array(1 / np.where(lengths > 0, lengths, 1)) @ weighed

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from ltocf.data.interactions import Rows
+from ltocf.data.interactions import Interactions, Rows
 from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms
+from ltocf.scorers.untouched import padded
 
 
 class BlendScorer(Scorer):
@@ -26,6 +27,18 @@ class BlendScorer(Scorer):
     @property
     def follows_history(self) -> bool:
         return all(scorer.follows_history for scorer in self.scorers)
+
+    @property
+    def knows_untouched(self) -> bool:
+        return any(scorer.knows_untouched for scorer in self.scorers)
+
+    def grown(self, train: Interactions, n_known: int) -> Scorer | None:
+        """Members that know nothing of such items say nothing of the new ones either."""
+        members = [(scorer, scorer.grown(train, n_known)) for scorer in self.scorers]
+        if not any(more is not None for _, more in members):
+            return None
+        grown = [more or padded(one, train, n_known) for one, more in members]
+        return BlendScorer(grown, self.weights)
 
     def similar_items(self, items: Rows) -> Scores:
         return self._combine(lambda scorer: scorer.similar_items(items))

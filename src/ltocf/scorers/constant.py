@@ -37,6 +37,10 @@ class RandomScorer(HistoryScorer):
 
     kind = "random"
 
+    @property
+    def knows_untouched(self) -> bool:
+        return True  # to chance they are like any other
+
     def score_histories(self, histories: csr_array) -> Scores:
         lots = self.arrays["lots"]
         of_rows = np.asarray(histories.astype(np.int64) @ lots)

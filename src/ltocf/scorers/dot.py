@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
+from ltocf.data.item_tags import tags_as_users
 from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms, Vectors, cosines
 
 
@@ -22,6 +23,7 @@ class FoldIn(NamedTuple):
     scale: float
     history: Scores  # (n_items, dim)
     weights: HistoryWeights
+    tag_weight: float = 0.0  # of tags as further nodes of the graph
 
 
 class DotScorer(Scorer):
@@ -59,12 +61,22 @@ class DotScorer(Scorer):
         scores: Scores = vectors @ self.items.T
         return scores
 
+    @cached_property
+    def item_strengths(self) -> NDArray[np.float64]:
+        """Of the items in the graph, tags included if they are nodes of it."""
+        tag_weight = 0.0 if self.fold is None else self.fold.tag_weight
+        return tags_as_users(self.train, tag_weight).item_strengths
+
     def fold_in(self, histories: csr_array, own: Rows | None = None) -> Scores:
         if self.fold is None:
             return super().fold_in(histories, own)
-        weights = self.fold.weights.normalise(histories, self.train.item_strengths, own)
+        weights = self.fold.weights.normalise(histories, self.item_strengths, own)
         vectors: Scores = weights @ self.fold.history
         return vectors
+
+    @property
+    def knows_untouched(self) -> bool:
+        return self.fold is not None and self.fold.tag_weight > 0
 
     @property
     def follows_history(self) -> bool:
@@ -94,7 +106,7 @@ class DotScorer(Scorer):
         if self.fold is None:
             return super().explain(np.empty(0, np.int32), history, user)  # which says why not
         known = np.array([user], dtype=np.int32)
-        weights = self.fold.weights.normalise(history, self.train.item_strengths, known)
+        weights = self.fold.weights.normalise(history, self.item_strengths, known)
         shares = weights.data.astype(np.float64)[:, None]
         parts = shares * self.fold.history[weights.indices].astype(np.float64)
         own = np.zeros(targets.shape[1])
@@ -107,7 +119,7 @@ class DotScorer(Scorer):
     def write(self, formula: Formula) -> str | None:
         if self.fold is None:
             return None
-        history, strengths = self.fold.history, self.train.item_strengths
+        history, strengths = self.fold.history, self.item_strengths
         degrees = np.where(strengths > 0, strengths, 1)[:, None]
         rows = formula.weighted(self.fold.weights, rooted=True)
         rows = formula.times(
@@ -123,6 +135,7 @@ class DotScorer(Scorer):
             return Parts(self.kind, arrays, values)
         arrays |= {"own": self.fold.own, "history": self.fold.history}
         more = {"scale": self.fold.scale, "recency": self.fold.weights.recency}
+        more["tag_weight"] = self.fold.tag_weight
         return Parts(self.kind, arrays, values | more)
 
     @classmethod
@@ -131,5 +144,6 @@ class DotScorer(Scorer):
         fold = None
         if "history" in arrays:
             weights = HistoryWeights(values["recency"], train)
-            fold = FoldIn(arrays["own"], values["scale"], arrays["history"], weights)
+            tag_weight = values.get("tag_weight", 0.0)
+            fold = FoldIn(arrays["own"], values["scale"], arrays["history"], weights, tag_weight)
         return cls(arrays["users"], arrays["items"], train, fold, unit=values["unit"])

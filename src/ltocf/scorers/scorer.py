@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ltocf.data.histories import HistoryWeights
-from ltocf.data.interactions import Rows
+from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
 
 Scores = NDArray[np.float32]
@@ -107,6 +107,16 @@ class Scorer(ABC):
     def follows_history(self) -> bool:
         """Whether a known user's scores follow from their history."""
         return True
+
+    @property
+    def knows_untouched(self) -> bool:
+        """Whether it scores items that nobody has touched by what they are."""
+        return False
+
+    def grown(self, train: Interactions, n_known: int) -> Scorer | None:
+        """The same for more items, which nobody has touched and which come after the first
+        `n_known` in `train`: as if it had been fitted with them. None if it cannot tell."""
+        return None
 
     def with_recency(self, recency: float) -> Scorer | None:
         """The same model looking at histories with another recency, if that needs no new fit."""

@@ -14,6 +14,7 @@ from ltocf.search.climbing import Options
 
 RECENCIES = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4)  # tried where times are known
 SHARES = (0.03, 0.1, 0.3, 1.0)  # of all interactions, the latest, that popularity may count
+TAG_WEIGHTS = (0.0, 0.3, 1.0)  # tried where items have tags
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
 
 
@@ -29,6 +30,7 @@ class Candidate:
     searched: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     starts: tuple[Options, ...] = ({},)  # where to begin, beside what is default
     ordered: bool = False  # only for logs whose order is known
+    tagged: bool = False  # only for items with tags
 
 
 # What "EASE's family" varies (Steck's denoising, Jin et al.'s relaxed diagonal, powers of degrees).
@@ -74,6 +76,15 @@ CANDIDATES: dict[str, Candidate] = {
         },
         ordered=True,
     ),
+    "attributes": Candidate(
+        promise=0.1,
+        searched={
+            "shared": (0.0, 0.3, 1.0, 3.0),
+            "popularity_power": (0.0, 0.3, 0.6),
+            "l2": (1.0, 10.0, 100.0),
+        },
+        tagged=True,
+    ),
     "ials": Candidate(
         promise=0.1,
         searched={
@@ -112,6 +123,8 @@ def candidates_for(split: Split, config: RunConfig) -> Iterator[str]:
     for name, candidate in CANDIDATES.items():
         if candidate.ordered and split.train.timestamps is None:
             continue
+        if candidate.tagged and split.train.item_tags is None:
+            continue
         if name == "ease" and smaller > LARGEST_EASE:
             continue
         yield name
@@ -143,13 +156,16 @@ def starts_of(name: str, config: RunConfig, recency: float) -> list[Options]:
 
 
 def choices_for(name: str, config: RunConfig, split: Split) -> dict[str, tuple[Any, ...]]:
-    """What is varied about a candidate: what is not given, and recency where times are known."""
+    """What is varied about a candidate: what is not given, recency where times are known, and the
+    weight of tags where items have some."""
     fields, given = MODELS[name].Config.model_fields, given_to(name, config)
     choices: dict[str, tuple[Any, ...]] = {}
     if split.train.timestamps is not None:
         timed = {"recency": RECENCIES, "recent": SHARES}
         choices |= {key: values for key, values in timed.items() if key in fields}
     choices |= CANDIDATES[name].searched
+    if split.train.item_tags is not None and "tag_weight" in fields and choices:
+        choices["tag_weight"] = TAG_WEIGHTS
     return {key: values for key, values in choices.items() if key not in given}
 
 

@@ -7,6 +7,7 @@ from ltocf.models import build_model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.run import Run
+from ltocf.training.testing import question
 
 LARGEST_EASE = 6000  # users or items, whichever are fewer: beyond it takes longer than GF-CF
 EASE_L2 = 500.0
@@ -26,7 +27,7 @@ def compare(run: Run, progress: Progress = silent) -> dict[str, Metrics]:
         progress("comparing", done, 2, other)
         model = build_model(graph, other, {"l2": EASE_L2} if other == "ease" else {})
         model.initialise_(run.config.seed)
-        found[other] = evaluate(model.scorer(), split.test, split.seen)
+        found[other] = evaluate(*question(model.scorer(), split))
     return found
 
 

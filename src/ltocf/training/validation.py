@@ -37,12 +37,12 @@ def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int
 
 
 def usual_cut(split: Split) -> ValidationCut:
-    """A random split is validated on random pairs, a temporal one on the latest of all, leave one
-    out on the last of each user, cold items on cold items; others on each user's latest where times
-    are known."""
+    """A random split, or one by users, is validated on random pairs, a temporal one on the latest
+    of all, leave one out on the last of each user, cold items on cold items; others on each user's
+    latest where times are known."""
     if split.kind == "cold-items":
         return "items"
-    if split.train.timestamps is None or split.kind == "ratio":
+    if split.train.timestamps is None or split.kind in ("ratio", "users"):
         return "random"
     cuts: dict[str, ValidationCut] = {"temporal": "temporal", "leave-last-out": "last"}
     return cuts.get(split.kind, "latest")

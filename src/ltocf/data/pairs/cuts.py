@@ -17,9 +17,10 @@ from ltocf.data.pairs.store import TEST, TRAIN, VALID, Counts, Mask, Pairs, Pair
 from ltocf.data.pairs.thinning import Unknown, drop_unknown, first_of_each_user, meet_unknown, runs
 from ltocf.errors import DataError
 
-SplitKind = Literal["ratio", "temporal", "leave-last-out", "cold-items", "given", "none"]
+SplitKind = Literal["ratio", "temporal", "leave-last-out", "cold-items", "users", "given", "none"]
 SPLIT_KINDS: tuple[SplitKind, ...] = get_args(SplitKind)
 COLD_SHARE = 0.1  # of the items, all of whose pairs are held out where cold items are
+PEOPLE_SHARE, FEWEST = 0.1, 5  # of the users with so many pairs or more, where people are
 
 
 def cut_test(
@@ -35,6 +36,9 @@ def cut_test(
     elif kind == "cold-items":
         _mark_items(store, TEST, seed)
         left_out = drop_unknown(store, of_items=False)
+    elif kind == "users":
+        _mark_users(store, TEST, seed)
+        left_out = drop_unknown(store, of_users=False)
     else:
         _need_times(store, f"the {kind} split")
         _mark(store, TEST, _latest(store, ratio) if kind == "temporal" else _last)
@@ -106,6 +110,17 @@ def _mark_items(store: PairStore, subset: int, seed: int) -> None:
     cold = np.zeros(store.n_items, dtype=bool)
     cold[np.random.default_rng([seed, 2]).choice(items, some, replace=False)] = True
     _mark(store, subset, lambda pairs: cold[pairs["item"]])
+
+
+def _mark_users(store: PairStore, subset: int, seed: int) -> None:
+    """Mark all pairs of some of those with enough of them, drawn at random."""
+    users = np.flatnonzero(store.degrees()[0][TRAIN] >= FEWEST)
+    if not len(users):
+        raise DataError(f"the split by users needs people with {FEWEST} interactions or more")
+    some = max(round(PEOPLE_SHARE * len(users)), 1)
+    held = np.zeros(store.n_users, dtype=bool)
+    held[np.random.default_rng([seed, 3]).choice(users, some, replace=False)] = True
+    _mark(store, subset, lambda pairs: held[pairs["user"]])
 
 
 def _give_back(store: PairStore, subset: int, *, items: bool = True) -> None:

@@ -59,10 +59,11 @@ def meet_unknown(store: PairStore, unknown: Unknown) -> int:
     return lost
 
 
-def drop_unknown(store: PairStore, *, of_items: bool = True) -> int:
+def drop_unknown(store: PairStore, *, of_users: bool = True, of_items: bool = True) -> int:
     """Take the pairs of users, and of items, that are not in train out of test; returns how many.
     They are the rest, which is learned when everything is."""
     users, items = (degrees[TRAIN] > 0 for degrees in store.degrees())
+    users = users if of_users else np.ones_like(users)
     items = items if of_items else np.ones_like(items)
     before = store.count_liked()
 

@@ -22,16 +22,17 @@ from ltocf.errors import LtocfError, RunError
 from ltocf.files import refuse_occupied, writing
 from ltocf.progress import OutOfTime
 from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.pipeline import TEST_KS
 from ltocf.runs.run import keep_events
 from ltocf.runs.settings import make_config
 from ltocf.runs.versions import MARKER
+from ltocf.scorers.untouched import complete
 from ltocf.search.candidates import check_given
 from ltocf.search.process.job import Job, ordered_by
 from ltocf.search.process.keeping import RunKeeper
 from ltocf.search.results import SearchResult
 from ltocf.search.searching import Search
 from ltocf.threads import use_threads
+from ltocf.training.testing import list_lengths, question
 
 EVERY = 0.25  # seconds from one word about progress to the next
 
@@ -88,8 +89,8 @@ def _test(found: SearchResult, search: Search, deadline: Deadline) -> Metrics:
         return {}
     try:
         with deadline.limit(deadline.left, search.progress) as progress:
-            scorer = found.model.scorer()
-            return evaluate(scorer, split.test, split.seen, TEST_KS, progress=progress)
+            asked = question(complete(found.model.scorer(), found.model.people), split)
+            return evaluate(*asked, list_lengths(split), progress=progress)
     except OutOfTime:
         return {}
 

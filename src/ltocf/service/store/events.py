@@ -23,7 +23,7 @@ from ltocf.service.store import forgetting
 from ltocf.service.store.counts import count_people
 from ltocf.service.store.databases import connect, display_name, exclusive
 from ltocf.service.store.qualities import add_qualities, all_qualities
-from ltocf.service.store.tables import ABOUT, COLUMNS, EVENTS, Event, Quality, now, tables
+from ltocf.service.store.tables import ABOUT, COLUMNS, EVENTS, SHOWN, Event, Quality, now, tables
 
 __all__ = ["Event", "EventStore", "Quality", "now"]
 
@@ -55,7 +55,7 @@ class EventStore:
     def __init__(self, engine: sa.Engine, name: str) -> None:
         self.engine, self.name = engine, name
         with exclusive(self.engine) as connection:
-            fresh = not sa.inspect(connection).has_table(EVENTS.name)
+            fresh = not sa.inspect(connection).has_table(SHOWN.name)
             tables.create_all(connection)
             if fresh:
                 forgetting.keep_no_statistics(connection)

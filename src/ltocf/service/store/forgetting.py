@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 import sqlalchemy as sa
 
-from ltocf.service.store.tables import EVENTS, PARTICIPANTS, SPENT_KEYS, Event, now
+from ltocf.service.store.tables import EVENTS, PARTICIPANTS, SHOWN, SPENT_KEYS, Event, now
 
 FORGET = "forget"  # the kind of a marker
 PREFIX = "forgotten:"
@@ -36,7 +36,8 @@ def forget(connection: sa.Connection, store_id: str, user: str, number: int) -> 
     spend(connection, store_id, keys)
     name = marker(store_id, user)
     connection.execute(EVENTS.delete().where(EVENTS.c.user.in_([user, name])))
-    connection.execute(PARTICIPANTS.delete().where(PARTICIPANTS.c.user == user))
+    for table in (PARTICIPANTS, SHOWN):
+        connection.execute(table.delete().where(table.c.user == user))
     connection.execute(EVENTS.insert(), [vars(Event(name, None, now(), FORGET, None, number))])
 
 
@@ -80,7 +81,7 @@ def rewrite(engine: sa.Engine) -> None:
     """PostgreSQL keeps removed rows in a table's pages until it is written anew."""
     if engine.dialect.name == "postgresql":
         with engine.connect() as connection:
-            for table in (EVENTS, SPENT_KEYS):
+            for table in (EVENTS, SHOWN, SPENT_KEYS):
                 connection.exec_driver_sql(f"VACUUM (FULL) {table.name}")
     truncate_log(engine)
 
@@ -88,7 +89,7 @@ def rewrite(engine: sa.Engine) -> None:
 def keep_no_statistics(connection: sa.Connection) -> None:
     """PostgreSQL's planner would keep ids that are frequent, in a table that is not ours."""
     if connection.dialect.name == "postgresql":
-        for column in ("user", "key"):
+        for table, column in (("events", "user"), ("events", "key"), ("shown", "user")):
             connection.exec_driver_sql(
-                f'ALTER TABLE events ALTER COLUMN "{column}" SET STATISTICS 0'
+                f'ALTER TABLE {table} ALTER COLUMN "{column}" SET STATISTICS 0'
             )

@@ -57,6 +57,28 @@ PARTICIPANTS = sa.Table(
     sa.Column("converted", sa.Integer),  # did they take something that they were shown?
     sa.Index("experiment_outcomes", "experiment", "arm"),
 )
+# What became known of items since training; see items.py.
+ITEMS = sa.Table(
+    "items",
+    tables,
+    sa.Column("item", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),  # of its last change, in order
+    sa.Column("first", sa.BigInteger, nullable=False),  # of its first one
+    sa.Column("time", sa.BigInteger, nullable=False),  # of the last, in microseconds
+    sa.Column("attributes", sa.Text, nullable=False),  # a JSON object
+    sa.Column("whole", sa.Integer, nullable=False),  # all that it is; else over what it was
+    sa.Column("hidden", sa.Integer, nullable=False),
+    sa.Index("items_by_number", "number"),
+)
+# What people were shown; removed with whoever is forgotten.
+SHOWN = sa.Table(
+    "shown",
+    tables,
+    sa.Column("user", sa.Text, primary_key=True),
+    sa.Column("item", sa.Text, primary_key=True),
+    sa.Column("times", sa.BigInteger, nullable=False),
+    sa.Column("time", sa.BigInteger, nullable=False),  # the last, in microseconds
+)
 COLUMNS = [EVENTS.c[name] for name in ("user", "item", "time", "kind", "key", "number")]
 
 
