@@ -153,7 +153,7 @@ def test_explain(subject: str) -> None:
 
     def explain() -> None:
         why = fitted(subject).explain(users[0], item)
-        total = why.own + why.because["contribution"].sum()
+        total = why.own + why.popularity + why.because["contribution"].sum()
         assert total == pytest.approx(why.score, rel=1e-3, abs=1e-4)
 
     works_or_says_why_not(explain)

@@ -150,7 +150,9 @@ def test_reasons_still_sum_to_the_score(name, hamlet):
     recommender = Recommender(name, **used_by(name, epochs=2), **settings).fit(hamlet)
     for row in recommender.recommend(hamlet.split.train.user_ids.ids[5], 3).to_dicts():
         why = recommender.explain(row["user"], row["item"])
-        assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], abs=1e-4)
+        assert why.own + why.popularity + why.because["contribution"].sum() == pytest.approx(
+            row["score"], abs=1e-4
+        )
 
 
 def moved() -> Interactions:

@@ -80,5 +80,7 @@ def test_a_data_set_with_a_table_of_items_tells_its_models_their_tags() -> None:
     recommender = Recommender("attributes", popularity_power=0.0, shared=9.0).fit(dataset)
     assert {3, 4} & set(pairs.items[pairs.users == 1].tolist())
     why = recommender.explain(1, "f")
-    assert why.own + why.because["contribution"].sum() == pytest.approx(why.score, rel=1e-4)
+    assert why.own + why.popularity + why.because["contribution"].sum() == pytest.approx(
+        why.score, rel=1e-4
+    )
     assert why.sentence() == f"shares cup with {why.because['name'][0]}, which you have"

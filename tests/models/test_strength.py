@@ -106,7 +106,9 @@ def test_reasons_still_sum_to_the_score(name, recency):
     for user, item in ((0, 3), (7, 19)):
         why = recommender.explain(user, item)
         assert why.score == pytest.approx(float(scores[user, item]), rel=1e-3, abs=1e-4)
-        assert why.own + why.because["contribution"].sum() == pytest.approx(why.score, abs=1e-9)
+        assert why.own + why.popularity + why.because["contribution"].sum() == pytest.approx(
+            why.score, abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("name", ["ltocf", "gfcf", "ease"])

@@ -69,7 +69,7 @@ def test_the_difference_that_an_item_makes_is_its_term(hamlet):
     why = recommender.explain(user, target)
     rest = why.because.filter(pl.col("item") != history[0])["contribution"].sum()
     n = len(history)
-    expected = why.own + rest * np.sqrt(n / (n - 1))
+    expected = why.own + why.popularity + rest * np.sqrt(n / (n - 1))
     found = recommender.recommend(user, 200, without=history[0], keep_seen=True)
     score = found.filter(pl.col("item") == target)["score"][0]
     assert score == pytest.approx(expected, rel=1e-3, abs=1e-5)

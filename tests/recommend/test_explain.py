@@ -50,7 +50,7 @@ def test_the_terms_sum_to_the_score_or_the_model_says_that_it_is_no_sum(name, ha
                 recommender.explain(row["user"], row["item"])
             continue
         why = recommender.explain(row["user"], row["item"])
-        total = why.own + why.because["contribution"].sum()
+        total = why.own + why.popularity + why.because["contribution"].sum()
         assert why.score == pytest.approx(total, abs=1e-12)
         assert total == pytest.approx(row["score"], rel=1e-5, abs=1e-5)
         user = hamlet.split.train.user_ids.find([row["user"]])[0]
@@ -64,7 +64,9 @@ def test_cosine_scores_split_exactly_too(name, normalise, hamlet):
     recommender = fit(name, hamlet, normalise=normalise)
     row = recommender.recommend(hamlet.split.train.user_ids.ids[5], 1).to_dicts()[0]
     why = recommender.explain(row["user"], row["item"])
-    assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], abs=1e-5)
+    assert why.own + why.popularity + why.because["contribution"].sum() == pytest.approx(
+        row["score"], abs=1e-5
+    )
 
 
 def test_a_blend_of_a_trained_model_and_a_closed_form_splits_exactly(hamlet):
@@ -76,7 +78,9 @@ def test_a_blend_of_a_trained_model_and_a_closed_form_splits_exactly(hamlet):
     row = recommender.recommend(hamlet.split.train.user_ids.ids[5], 1).to_dicts()[0]
     why = recommender.explain(row["user"], row["item"])
     assert why.own != 0
-    assert why.own + why.because["contribution"].sum() == pytest.approx(row["score"], rel=1e-5)
+    assert why.own + why.popularity + why.because["contribution"].sum() == pytest.approx(
+        row["score"], rel=1e-5
+    )
 
 
 def test_the_own_part_is_the_response_at_zero_times_the_users_vector(town, hamlet):
@@ -91,7 +95,7 @@ def test_popularity_has_no_reason_in_anybodys_history(hamlet):
     recommender = fit("popularity", hamlet)
     item = hamlet.split.train.item_ids.ids[0]
     why = recommender.explain(hamlet.split.train.user_ids.ids[0], item)
-    assert why.own == pytest.approx(np.log1p(hamlet.split.train.item_degrees[0]), rel=1e-6)
+    assert why.popularity == pytest.approx(np.log1p(hamlet.split.train.item_degrees[0]), rel=1e-6)
     assert why.because["contribution"].abs().max() == 0
     assert "nothing in the history" in why.sentence()
 
@@ -104,7 +108,8 @@ def test_reasons_for_somebody_new_sum_to_their_score(name, hamlet):
     why = recommender.explain_new([*history, history[0]], row["item"])
     assert why.user is None
     assert why.own == pytest.approx(0, abs=1e-6)
-    assert why.because["contribution"].sum() == pytest.approx(row["score"], rel=1e-5, abs=1e-5)
+    total = why.popularity + why.because["contribution"].sum()
+    assert total == pytest.approx(row["score"], rel=1e-5, abs=1e-5)
 
 
 def test_reasons_are_named_with_the_largest_first(town, hamlet):

@@ -37,8 +37,9 @@ def exported(town, tmp_path_factory):
 
 def test_embeddings_read_back_with_ids_and_names(town, exported, hamlet):
     users, items = (pl.read_parquet(exported / f"{side}.parquet") for side in ("users", "items"))
-    np.testing.assert_array_equal(users["vector"].to_numpy(), town.scorer.users)
-    np.testing.assert_array_equal(items["vector"].to_numpy(), town.scorer.items)
+    of_users, of_items = town.scorer.vectors().with_bias()
+    np.testing.assert_array_equal(users["vector"].to_numpy(), of_users)
+    np.testing.assert_array_equal(items["vector"].to_numpy(), of_items)
     assert users["id"].to_list() == hamlet.split.train.user_ids.ids.to_list()
     assert items["name"].to_list() == hamlet.item_names["name"].to_list()
 
@@ -51,11 +52,12 @@ def test_the_exported_vectors_alone_give_the_recommendations(town, exported):
 
 
 def test_the_index_reads_back_and_its_recall_is_measured(town, exported):
-    index = hnswlib.Index(space="ip", dim=8)
+    of_users, of_items = town.scorer.vectors().with_bias()
+    index = hnswlib.Index(space="ip", dim=of_items.shape[1])
     index.load_index(str(exported / "items.hnsw"))
     index.set_ef(90)
     items = pl.read_parquet(exported / "items.parquet")["id"]
-    labels, _ = index.knn_query(town.scorer.users[:5], 3)
+    labels, _ = index.knn_query(of_users[:5], 3)
     users = town.fitted.seen.user_ids.ids.head(5).to_list()
     exact = town.recommend(users, 3, keep_seen=True)["item"].to_list()
     assert items.gather(labels.ravel().astype(np.int64)).to_list() == exact

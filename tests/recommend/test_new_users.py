@@ -9,6 +9,7 @@ from ltocf.errors import ConfigError, DataError
 from ltocf.models import MODELS
 from ltocf.recommend.new_users import STEP, history_matrix, new_vectors, own_vector
 from ltocf.recommend.recommender import Recommender
+from ltocf.scorers.scorer import Vectors
 from tests.models.toys import used_by
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]
@@ -26,6 +27,7 @@ BY_HISTORY = [
 ]
 
 EYE = np.eye(8, dtype=np.float32)
+VECTORS = Vectors(EYE, EYE, None)
 
 
 NETWORKS = ("neumf", "cmn", "gcmc", "pinsage", "multvae")  # they want width and patience
@@ -135,7 +137,7 @@ def test_steps_do_not_go_with_a_closed_form():
 
 def test_a_gradient_step_raises_the_history_and_lowers_the_rest_by_one_step_of_adam():
     history, drawing = np.array([2, 5], dtype=np.int32), np.random.default_rng(0)
-    own = own_vector(EYE, EYE[0] * 0, history, steps=1, generator=drawing)
+    own = own_vector(VECTORS, EYE[0] * 0, history, steps=1, generator=drawing)
     # With a coordinate an item, the gradient of BPR has a sign an item, and Adam follows the sign.
     signs = np.where(np.isin(np.arange(8), history), 1, -1)
     np.testing.assert_allclose(own, STEP * 8**-0.5 * signs, rtol=1e-4)
@@ -146,7 +148,7 @@ def test_more_gradient_steps_raise_the_history_further():
     margins = []
     for steps in (0, 1, 20):
         generator = np.random.default_rng(0)
-        own = own_vector(EYE, start, history, steps=steps, generator=generator)
+        own = own_vector(VECTORS, start, history, steps=steps, generator=generator)
         margins.append(float(own[[2, 5]].mean() - own.mean()))
     assert margins[0] == 0
     assert margins[0] < margins[1] < margins[2]

@@ -75,7 +75,9 @@ def test_its_score_is_the_mean_of_those_most_like_it() -> None:
     history = csr_array(histories_of(train, ordered=False)[[4]])
     terms = scorer.explain(np.array([6], np.int32), history)
     found = scorer.from_history(history)[0, 6]
-    np.testing.assert_allclose(terms.own + terms.of_history.sum(0), found, rtol=1e-4)
+    np.testing.assert_allclose(
+        terms.own + terms.popularity + terms.of_history.sum(0), found, rtol=1e-4
+    )
     alike = scorer.similar_items(np.array([6, 0, 1, 2, 3, 4, 5], np.int32))
     expected = (shares / shares.sum()) @ alike[1:]
     np.testing.assert_allclose(alike[0], expected, rtol=1e-5, atol=1e-7)

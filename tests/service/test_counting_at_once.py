@@ -188,7 +188,12 @@ def test_reasons_add_up_to_the_score_also_after_events(serve, fitted):
     reply = client.get(f"/users/{user}/recommendations?k=5&reasons=true").json()
     for entry in reply["items"]:
         why = entry["reasons"]
-        total = why["own"] + why["others"] + sum(part["contribution"] for part in why["because"])
+        total = (
+            why["own"]
+            + why["popularity"]
+            + why["others"]
+            + sum(part["contribution"] for part in why["because"])
+        )
         assert_allclose(total, entry["score"], rtol=1e-4, atol=1e-6)
     item = reply["items"][0]["item"]
     whole = client.get(f"/explanations?user={user}&item={item}").json()

@@ -37,12 +37,15 @@ def explain(
         else recommender.explain_new(split_ids([has]), what)
     )
     if as_json:
-        terms = {"own": why.own, "because": why.because.to_dicts(), "sentence": why.sentence()}
-        print_json({"user": why.user, "item": why.item, "score": why.score} | terms)
+        terms = {"own": why.own, "popularity": why.popularity, "because": why.because.to_dicts()}
+        said = {"user": why.user, "item": why.item, "score": why.score}
+        print_json(said | terms | {"sentence": why.sentence()})
         return
     shown = why.because.head(most)
     rest = why.because["contribution"].slice(most).sum()
     print(f"{why.item}: {why.sentence()}")
     print_table("", shown.columns, cells(shown))
     print(f"{rest:+.4f} the other {why.because.height - shown.height} items of the history")
+    if why.popularity:
+        print(f"{why.popularity:+.4f} popular with everybody")
     print(f"{why.own:+.4f} the user's own vector\n{why.score:+.4f} score")

@@ -18,6 +18,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.progress import Progress, silent
+from ltocf.scorers.dot import DotScorer
 from ltocf.scorers.scorer import Scorer
 
 Response = Callable[[Tensor], Tensor]  # of the eigenvalues of A
@@ -133,6 +134,14 @@ class Model(nn.Module, ABC):
     def take_learned_from_(self, other: Self) -> None:
         """Take over from a model of some of these pairs what it learned about all of them, such as
         times; the parameters are drawn and trained anew."""
+
+    def weighing_popularity(self) -> DotScorer | None:
+        """What to weigh popularity beside on validation, if the model leaves its weight to that."""
+        return None
+
+    def weigh_popularity_(self, weight: float) -> None:
+        """Add popularity to the scores from now on, as `DotScorer.with_popularity` does."""
+        raise AssertionError(f"{type(self).__name__} does not weigh popularity")
 
     @property
     def lesson_epochs(self) -> int:

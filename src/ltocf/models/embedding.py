@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -44,6 +45,9 @@ class EmbeddingConfig(VectorConfig, frozen=True):
     # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that
     # the ranking is by dot product and the length of an item's vector, its popularity, counts.
     normalise: bool | Literal["training"] = False
+    # Weight of log(1 + n_i) beside the finished scores, in their standard deviations; none: what
+    # validation likes best, and nothing where there is no validation.
+    popularity: float | None = Field(default=None, ge=0)
 
 
 class EmbeddingModel(Model):
@@ -56,6 +60,11 @@ class EmbeddingModel(Model):
         super().__init__(graph, config)
         self.weight = vectors_of_nodes(graph.n_nodes, config.dim)
         self.is_split = False  # into columns, one process's of which are here
+        # The normalisation of a graph takes popularity away, and with few pairs vectors cannot
+        # learn it: what is added to the finished scores gives it back.
+        self.popularity: Tensor
+        weight = torch.tensor(config.popularity or 0.0, dtype=torch.float64)
+        self.register_buffer("popularity", weight)
 
     def check_columns(self) -> None:
         check_columns(self.config.dim)
@@ -122,7 +131,20 @@ class EmbeddingModel(Model):
         if self.is_split:  # all rank, each some users: what they need are whole rows
             final, fold = joined_columns(final, self.config.dim), None
         users, items = self.graph.split(final.detach().cpu())
-        return DotScorer(users.numpy(), items.numpy(), self.graph.interactions, fold, unit=unit)
+        dots = DotScorer(users.numpy(), items.numpy(), self.graph.interactions, fold, unit=unit)
+        return dots.with_popularity(float(self.popularity))
+
+    def weighing_popularity(self) -> DotScorer | None:
+        return self.scorer().with_popularity(0) if self.config.popularity is None else None
+
+    def weigh_popularity_(self, weight: float) -> None:
+        self.popularity.fill_(weight)
+
+    def take_learned_from_(self, other: Self) -> None:
+        self.popularity.copy_(other.popularity)
+
+    def restore_(self, state: Mapping[str, Tensor]) -> None:
+        super().restore_({"popularity": torch.zeros_like(self.popularity), **state})  # older runs'
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
         return self.batch_loss(ChunkedBatch.of(batch), loss)

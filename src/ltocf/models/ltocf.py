@@ -218,6 +218,7 @@ class LTOCF(FilterModel):
         return self.lesson is not None and epoch == EPOCHS and self.lesson.end_(self.times)
 
     def take_learned_from_(self, other: Self) -> None:
+        super().take_learned_from_(other)
         learned = not torch.equal(other.times(), self.times())
         self.times.move_to_(other.times())
         if learned and self.config.learn_times == "held-out":

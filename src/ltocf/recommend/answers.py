@@ -207,7 +207,8 @@ class Answers(ABC):
         ids = self.fitted.seen.item_ids
         (target,) = ids.rows([item], kind="item")
         terms = self.scorer.explain(np.array([target], np.int32), history, row)
-        own, of_history = float(terms.own[0]), terms.of_history[:, 0]
+        own, popularity = float(terms.own[0]), float(terms.popularity[0])
+        of_history = terms.of_history[:, 0]
         order = np.argsort(-of_history, kind="stable")
         items = history.indices[order]
         because = pl.DataFrame(
@@ -223,8 +224,9 @@ class Answers(ABC):
         return Explanation(
             user,
             own_id,
-            own + float(of_history.sum()),
+            own + popularity + float(of_history.sum()),
             own,
             with_display(because, self.dataset, items),
+            popularity,
             in_common,
         )

@@ -1,4 +1,5 @@
-"""Exact reasons: a score as the sum of a user's own part and one term for each item they have."""
+"""Exact reasons: a score as the sum of a user's own part, what the item has with everybody, and one
+term for each item they have."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from ltocf.recommend.tables import naming_column
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a user's score of an item is what it is; `own + because['contribution'].sum() == score`.
+    """Why a user's score of an item is what it is; its terms sum to it: `own + popularity +
+    because['contribution'].sum() == score`.
 
     `because` has a row for each item of their history, the largest contribution first: item,
     contribution, and the columns that the data set has to display.
@@ -23,8 +25,9 @@ class Explanation:
     user: Id | None  # none: somebody known by their history alone
     item: Id
     score: float
-    own: float  # from the user's own vector (a model without one: what everybody gets)
+    own: float  # from the user's own vector
     because: pl.DataFrame
+    popularity: float = 0.0  # what the item has with everybody
     in_common: tuple[str, ...] = ()  # tags that an item nobody has touched shares with the first
 
     def sentence(self, most: int = 3) -> str:
@@ -40,6 +43,8 @@ class Explanation:
             pl.coalesce(_label(others), pl.col("item").cast(pl.String))
         )
         listed = names.to_series().to_list()
+        if not listed and self.popularity > max(self.own, 0):
+            return "popular with everybody: nothing in the history speaks for it"
         if not listed:
             return "because of the user's own part: nothing in the history speaks for it"
         if self.in_common:

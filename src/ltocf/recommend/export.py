@@ -39,8 +39,9 @@ class ExportJob:
     kind: str  # of their files: .parquet or .csv
 
     @cached_property
-    def vectors(self) -> Vectors:
-        return vectors_of(self.recommender)
+    def vectors(self) -> tuple[Scores, Scores]:
+        """Of users and items, whose inner products are the scores."""
+        return vectors_of(self.recommender).with_bias()
 
 
 def export(
@@ -56,7 +57,8 @@ def export(
 
     lists       lists.parquet: `recommend` of every user, k items each
     neighbours  neighbours.parquet: `similar_items` of every item, k each
-    parquet     users.parquet and items.parquet: id, vector, and an item's display columns
+    parquet     users.parquet and items.parquet: id, vector, and an item's display columns; if the
+                scores have a part for popularity, that is the last dimension, where users have 1
     hnsw        items.hnsw for inner products, its labels the rows of items.parquet
     onnx        users.onnx (user rows -> scores) and, where the model can, histories.onnx
                 (rows of histories, as in histories.py -> scores); the columns of scores are the
@@ -101,13 +103,14 @@ def _export_neighbours(job: ExportJob) -> Report:
 
 def _export_parquet(job: ExportJob) -> Report:
     seen, names = job.recommender.fitted.seen, job.recommender.dataset.item_names
-    users = _with_vectors(seen.user_ids.ids, job.vectors.users)
-    items = _with_vectors(seen.item_ids.ids, job.vectors.items)
+    of_users, of_items = job.vectors
+    users = _with_vectors(seen.user_ids.ids, of_users)
+    items = _with_vectors(seen.item_ids.ids, of_items)
     if names is not None:
         items = items.hstack(names.rename(names_apart(names.columns, {"id", "vector"})))
     users.write_parquet(job.directory / "users.parquet")
     items.write_parquet(job.directory / "items.parquet")
-    return {"users": users.height, "items": items.height, "dim": job.vectors.items.shape[1]}
+    return {"users": users.height, "items": items.height, "dim": of_items.shape[1]}
 
 
 def _with_vectors(ids: pl.Series, vectors: Scores) -> pl.DataFrame:
@@ -121,7 +124,7 @@ def _export_hnsw(job: ExportJob) -> Report:
         import hnswlib
     except ImportError:
         raise ConfigError("an HNSW index needs hnswlib: pip install 'ltocf[ann]'") from None
-    items, file = job.vectors.items, job.directory / "items.hnsw"
+    (users, items), file = job.vectors, job.directory / "items.hnsw"
     started = time.perf_counter()
     index = hnswlib.Index(space="ip", dim=items.shape[1])
     index.init_index(len(items), M=LINKS, ef_construction=BUILD_WIDTH, random_seed=0)
@@ -131,7 +134,7 @@ def _export_hnsw(job: ExportJob) -> Report:
     index.save_index(str(file))
     if file.stat().st_size != index.index_file_size():
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # hnswlib does not say so itself
-    measured = _measure(index, job.vectors.users, items)
+    measured = _measure(index, users, items)
     settings = {"space": "ip", "M": LINKS, "ef_construction": BUILD_WIDTH, "ef": SEARCH_WIDTH}
     return settings | {"build_seconds": seconds} | measured
 

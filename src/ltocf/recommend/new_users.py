@@ -37,37 +37,37 @@ def score_new(scorer: Scorer, histories: csr_array, *, steps: int = 0, seed: int
     """
     if steps == 0:
         return scorer.from_history(histories)
-    scores: Scores = (
-        new_vectors(scorer, histories, steps=steps, seed=seed) @ _vectors(scorer).items.T
-    )
-    return scores
+    found, vectors = _vectors(scorer), new_vectors(scorer, histories, steps=steps, seed=seed)
+    scores: Scores = vectors @ found.items.T
+    return scores if found.bias is None else scores + found.bias
 
 
 def new_vectors(scorer: Scorer, histories: csr_array, *, steps: int, seed: int = 0) -> Scores:
     """The final vectors of new users: a weighted sum over their histories, where the model has
     that, plus a vector of their own that `steps` gradient steps find. (rows, dim)"""
-    items = _vectors(scorer).items
-    if _vectors(scorer).history is None:
-        start = np.zeros((histories.shape[0], items.shape[1]), np.float32)
+    found = _vectors(scorer)
+    if found.history is None:
+        start = np.zeros((histories.shape[0], found.items.shape[1]), np.float32)
     else:
         start = scorer.fold_in(histories)
     generator = np.random.default_rng(seed)
     owned = np.split(histories.indices, histories.indptr[1:-1])
     return np.stack(
         [
-            vector + own_vector(items, vector, history, steps=steps, generator=generator)
+            vector + own_vector(found, vector, history, steps=steps, generator=generator)
             for vector, history in zip(start, owned, strict=True)
         ]
     )
 
 
 def own_vector(
-    items: Scores, start: Scores, history: Rows, *, steps: int, generator: np.random.Generator
+    vectors: Vectors, start: Scores, history: Rows, *, steps: int, generator: np.random.Generator
 ) -> Scores:
     """What to add to `start` so that the history outranks unseen items, by Adam from zero. (dim,)
 
     BPR of each item of the history against the same uniformly drawn unseen ones.
     """
+    items = vectors.items
     own, first, second = (np.zeros_like(start) for _ in range(3))  # and Adam's two moments
     drawn = generator.integers(len(items), size=NEGATIVES)
     unseen = drawn[~np.isin(drawn, history)]
@@ -75,10 +75,13 @@ def own_vector(
         return own
     size = float(np.sqrt(np.square(items).mean()))
     positive, negative = items[history], items[unseen]
+    ahead: Scores | float = 0.0  # of negatives by popularity alone
+    if vectors.bias is not None:
+        ahead = vectors.bias[unseen] - vectors.bias[history][:, None]
     for step in range(1, steps + 1):
         vector = start + own
-        # d softplus(x) / dx = 1 / (1 + exp(-x)) for x = negative . v - positive . v
-        apart = (negative @ vector) - (positive @ vector)[:, None]
+        # d softplus(x) / dx = 1 / (1 + exp(-x)) for x = negative . v - positive . v + ahead
+        apart = (negative @ vector) - (positive @ vector)[:, None] + ahead
         pull = 1 / (1 + np.exp(np.clip(-apart, -80, 80))) / apart.size
         gradient = pull.sum(0) @ negative - pull.sum(1) @ positive
         gradient += L2 * own / len(own) / size**2

@@ -37,7 +37,8 @@ def user_graph(vectors: Vectors, ids: Mapping[str, Sequence[Id]]) -> bytes:
         make("MatMul", ["vectors", "item_vectors"], ["scores"]),
     ]
     users = onnx.helper.make_tensor_value_info("users", onnx.TensorProto.INT64, ["n"])
-    tensors = {"user_vectors": vectors.users, "item_vectors": _columns(vectors)}
+    of_users, of_items = vectors.with_bias()
+    tensors = {"user_vectors": of_users, "item_vectors": np.ascontiguousarray(of_items.T)}
     return _serialise("score_users", nodes, users, tensors, ids, len(vectors.items))
 
 
@@ -102,6 +103,14 @@ class OnnxFormula(Formula):
         nothing = self.step("Mul", self.degree, self.tensor([0]))
         return self.step("Add", nothing, self.tensor(scores[None]))
 
+    def unit(self, rows: str) -> str:
+        squares = self.step("ReduceSum", self.step("Mul", rows, rows), "axis")
+        length = self.step("Max", self.step("Sqrt", squares), self.tensor([1e-12]))
+        return self.step("Div", rows, length)
+
+    def plus(self, rows: str, scores: Scores) -> str:
+        return self.step("Add", rows, self.tensor(scores[None]))
+
     def blended(self, members: Sequence[str], weights: Sequence[float]) -> str:
         found = []
         for member, weight in zip(members, weights, strict=True):
@@ -112,10 +121,6 @@ class OnnxFormula(Formula):
             scaled = self.step("Div", centred, divisor)
             found.append(self.step("Mul", scaled, self.tensor([weight])))
         return self.step("Sum", *found)
-
-
-def _columns(vectors: Vectors) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(vectors.items.T)
 
 
 def _serialise(

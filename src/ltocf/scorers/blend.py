@@ -48,18 +48,20 @@ class BlendScorer(Scorer):
 
     def explain(self, items: Rows, history: csr_array, user: int = NOBODY) -> Terms:
         """A member's scores less their mean, over their spread, are a weighted sum of them."""
-        own, terms = np.zeros(len(items)), np.zeros((history.nnz, len(items)))
+        own, popularity = np.zeros(len(items)), np.zeros(len(items))
+        terms = np.zeros((history.nnz, len(items)))
         for scorer, weight in zip(self.scorers, self.weights, strict=True):
             scores = scorer.from_history(history, np.array([user], dtype=np.int32))
             factor = weight / max(float(scores.std(dtype=np.float64)), 1e-12)
             found, mean = scorer.explain(items, history, user), scorer.explain_mean(history, user)
             own += factor * (found.own - mean.own)
+            popularity += factor * (found.popularity - mean.popularity)
             terms += factor * (found.of_history - mean.of_history)
-        return Terms(own, terms)
+        return Terms(own, terms, popularity)
 
     def explain_mean(self, history: csr_array, user: int = NOBODY) -> Terms:
         """Standardised scores have the mean 0."""
-        return Terms(np.zeros(1), np.zeros((history.nnz, 1)))
+        return Terms.of(np.zeros((history.nnz, 1)))
 
     def write(self, formula: Formula) -> str | None:
         members = [scorer.write(formula) for scorer in self.scorers]

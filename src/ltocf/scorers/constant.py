@@ -21,12 +21,12 @@ class PopularityScorer(HistoryScorer):
         return np.tile(self.arrays["scores"], (histories.shape[0], 1))
 
     def explain(self, items: Rows, history: csr_array, user: int = NOBODY) -> Terms:
-        own = self.arrays["scores"][items].astype(np.float64)
-        return Terms(own, np.zeros((history.nnz, len(items))))
+        found = self.arrays["scores"][items].astype(np.float64)
+        return Terms(np.zeros(len(items)), np.zeros((history.nnz, len(items))), found)
 
     def explain_mean(self, history: csr_array, user: int = NOBODY) -> Terms:
-        own = self.arrays["scores"].mean(dtype=np.float64, keepdims=True)
-        return Terms(own, np.zeros((history.nnz, 1)))
+        mean = self.arrays["scores"].mean(dtype=np.float64, keepdims=True)
+        return Terms(np.zeros(1), np.zeros((history.nnz, 1)), mean)
 
     def write(self, formula: Formula) -> str | None:
         return formula.constant(self.arrays["scores"])

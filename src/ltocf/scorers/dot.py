@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.item_tags import tags_as_users
 from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms, Vectors, cosines
+
+SHORTEST = 1e-12  # a length that is divided by
 
 
 class FoldIn(NamedTuple):
@@ -27,7 +30,9 @@ class FoldIn(NamedTuple):
 
 
 class DotScorer(Scorer):
-    """`unit` says that a known user's vector is scaled to length 1, which changes no order."""
+    """Dot products, plus what an item has with everybody if there is a `bias`.
+
+    `unit` says that vectors are scaled to length 1."""
 
     kind = "dot products"
 
@@ -39,11 +44,35 @@ class DotScorer(Scorer):
         fold: FoldIn | None = None,
         *,
         unit: bool = False,
+        bias: Scores | None = None,
     ) -> None:
         self.users, self.items, self.train, self.fold, self.unit = users, items, train, fold, unit
+        self.bias = bias
+
+    def with_popularity(self, weight: float) -> DotScorer:
+        """The same with `weight * log(1 + n_i)` added to the scores, in their standard deviations;
+        n_i counts the users who have item i."""
+        bias = weight * self.spread * np.log1p(self.train.item_degrees)
+        return DotScorer(
+            self.users, self.items, self.train, self.fold,
+            unit=self.unit, bias=bias.astype(np.float32) if weight else None,
+        )  # fmt: skip
+
+    @cached_property
+    def spread(self) -> float:
+        """The standard deviation of the dot products of one user: the root mean square of all."""
+        users, items = (table.astype(np.float64) for table in (self.users, self.items))
+        items -= items.mean(axis=0)
+        squares = np.vdot(users.T @ users, items.T @ items) / max(len(users) * len(items), 1)
+        return math.sqrt(max(float(squares), 0.0))
 
     def __call__(self, users: Rows) -> Scores:
-        scores: Scores = self.users[users] @ self.items.T
+        return self._scores(self.users[users])
+
+    def _scores(self, vectors: Scores) -> Scores:
+        scores: Scores = vectors @ self.items.T
+        if self.bias is not None:
+            scores += self.bias
         return scores
 
     def from_history(self, histories: csr_array, own: Rows | None = None) -> Scores:
@@ -54,12 +83,10 @@ class DotScorer(Scorer):
         vectors = self.fold_in(histories, own)
         if own is not None and self.fold is not None:
             kept = np.flatnonzero(own != NOBODY)
-            joined = vectors[kept] + self.fold.own[own[kept]] * np.float32(self.fold.scale)
-            if self.unit:
-                joined /= np.maximum(np.linalg.norm(joined, axis=1, keepdims=True), 1e-12)
-            vectors[kept] = joined
-        scores: Scores = vectors @ self.items.T
-        return scores
+            vectors[kept] += self.fold.own[own[kept]] * np.float32(self.fold.scale)
+        if self.unit:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), SHORTEST)
+        return self._scores(vectors)
 
     @cached_property
     def item_strengths(self) -> NDArray[np.float64]:
@@ -89,20 +116,29 @@ class DotScorer(Scorer):
         return cosines(self.users, users)
 
     def vectors(self) -> Vectors:
-        return Vectors(self.users, self.items, None if self.fold is None else self.fold.history)
+        history = None if self.fold is None else self.fold.history
+        return Vectors(self.users, self.items, history, self.bias)
 
     def explain(self, items: Rows, history: csr_array, user: int = NOBODY) -> Terms:
-        return self._terms(self.items[items].astype(np.float64), history, user)
+        bias = np.zeros(len(items)) if self.bias is None else self.bias[items].astype(np.float64)
+        return self._terms(self.items[items].astype(np.float64), bias, history, user)
 
     def explain_mean(self, history: csr_array, user: int = NOBODY) -> Terms:
-        return self._terms(self._mean_item, history, user)
+        bias = np.zeros(1) if self.bias is None else self.bias.mean(dtype=np.float64, keepdims=True)
+        return self._terms(self._mean_item, bias, history, user)
 
     @cached_property
     def _mean_item(self) -> NDArray[np.float64]:
         return np.asarray(self.items.mean(axis=0, dtype=np.float64, keepdims=True))
 
-    def _terms(self, targets: NDArray[np.float64], history: csr_array, user: int) -> Terms:
-        """Of the products with these vectors. (k, dim)"""
+    def _terms(
+        self,
+        targets: NDArray[np.float64],
+        bias: NDArray[np.float64],
+        history: csr_array,
+        user: int,
+    ) -> Terms:
+        """Of the products with these vectors (k, dim), plus the bias (k,)."""
         if self.fold is None:
             return super().explain(np.empty(0, np.int32), history, user)  # which says why not
         known = np.array([user], dtype=np.int32)
@@ -112,9 +148,9 @@ class DotScorer(Scorer):
         own = np.zeros(targets.shape[1])
         if user != NOBODY:
             own = self.fold.scale * self.fold.own[user].astype(np.float64)
-            if self.unit:
-                targets = targets / np.linalg.norm(own + parts.sum(0))
-        return Terms(targets @ own, parts @ targets.T)
+        if self.unit:
+            targets = targets / max(float(np.linalg.norm(own + parts.sum(0))), SHORTEST)
+        return Terms(targets @ own, parts @ targets.T, bias)
 
     def write(self, formula: Formula) -> str | None:
         if self.fold is None:
@@ -125,12 +161,16 @@ class DotScorer(Scorer):
         rows = formula.times(
             rows, history.shape, lambda: (history / np.sqrt(degrees)).astype(np.float32)
         )
-        return formula.times(
+        rows = formula.unit(rows) if self.unit else rows
+        rows = formula.times(
             rows, self.items.T.shape, lambda: np.ascontiguousarray(self.items.T, np.float32)
         )
+        return rows if self.bias is None else formula.plus(rows, self.bias)
 
     def parts(self) -> Parts:
         arrays, values = {"users": self.users, "items": self.items}, {"unit": self.unit}
+        if self.bias is not None:
+            arrays |= {"bias": self.bias}
         if self.fold is None:
             return Parts(self.kind, arrays, values)
         arrays |= {"own": self.fold.own, "history": self.fold.history}
@@ -146,4 +186,7 @@ class DotScorer(Scorer):
             weights = HistoryWeights(values["recency"], train)
             tag_weight = values.get("tag_weight", 0.0)
             fold = FoldIn(arrays["own"], values["scale"], arrays["history"], weights, tag_weight)
-        return cls(arrays["users"], arrays["items"], train, fold, unit=values["unit"])
+        return cls(
+            arrays["users"], arrays["items"], train, fold,
+            unit=values["unit"], bias=arrays.get("bias"),
+        )  # fmt: skip

@@ -103,12 +103,12 @@ class LinearScorer(HistoryScorer):
     def explain(self, items: Rows, history: csr_array, user: int = NOBODY) -> Terms:
         weighted = self.weights.weigh(history, np.array([user], dtype=np.int32))
         found = self.entries(weighted.indices, items).astype(np.float64)
-        return Terms(np.zeros(len(items)), found * weighted.data.astype(np.float64)[:, None])
+        return Terms.of(found * weighted.data.astype(np.float64)[:, None])
 
     def explain_mean(self, history: csr_array, user: int = NOBODY) -> Terms:
         weighted = self.weights.weigh(history, np.array([user], dtype=np.int32))
         means = self.row_sums(weighted.indices).astype(np.float64) / self.train.n_items
-        return Terms(np.zeros(1), (means * weighted.data)[:, None])
+        return Terms.of((means * weighted.data)[:, None])
 
     def write(self, formula: Formula) -> str | None:
         size = self.train.n_items

@@ -28,19 +28,35 @@ NO_SUM = (
 
 
 class Terms(NamedTuple):
-    """`own + of_history.sum(0)` are the scores of k items."""
+    """`own + popularity + of_history.sum(0)` are the scores of k items."""
 
-    own: NDArray[np.float64]  # (k,)
+    own: NDArray[np.float64]  # of the user's own vector (k,)
     of_history: NDArray[np.float64]  # (len(history), k), in the order of its entries
+    popularity: NDArray[np.float64]  # what an item has with everybody (k,)
+
+    @classmethod
+    def of(cls, of_history: NDArray[np.float64]) -> Terms:
+        """Where all of the scores comes from the history."""
+        nothing = np.zeros(of_history.shape[1])
+        return cls(nothing, of_history, nothing)
 
 
 class Vectors(NamedTuple):
-    """Scores are dot products of these. `history`, if there is any, holds what a new user's vector
-    is a weighted sum of, by item."""
+    """Scores are dot products of these, plus the items' bias. `history`, if there is any, holds
+    what a new user's vector is a weighted sum of, by item."""
 
     users: Scores  # (n_users, dim)
     items: Scores  # (n_items, dim)
     history: Scores | None  # (n_items, dim)
+    bias: Scores | None = None  # (n_items,)
+
+    def with_bias(self) -> tuple[Scores, Scores]:
+        """Users and items whose dot products alone are the scores: a bias is one more dimension,
+        in which every user has 1."""
+        if self.bias is None:
+            return self.users, self.items
+        ones = np.ones((len(self.users), 1), np.float32)
+        return np.hstack([self.users, ones]), np.hstack([self.items, self.bias[:, None]])
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,12 @@ class Formula(Protocol):
 
     def constant(self, scores: Scores) -> str:
         """The same scores for everybody."""
+
+    def unit(self, rows: str) -> str:
+        """The rows, each divided by its length."""
+
+    def plus(self, rows: str, scores: Scores) -> str:
+        """The rows, to each of which the same scores are added."""
 
     def blended(self, members: Sequence[str], weights: Sequence[float]) -> str:
         """The weighted sum of scores, each row of which is standardised first."""

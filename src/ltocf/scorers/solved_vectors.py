@@ -56,7 +56,7 @@ class SolvedVectorsScorer(HistoryScorer):
         matrix = rows.T @ (rows * shares) + gram_of(self.arrays["items"], self.values)
         matrix[np.diag_indices_from(matrix)] += ridges_of(weighted, self.values)[0]
         directions = np.linalg.solve(matrix, targets.T)
-        return Terms(np.zeros(len(targets)), shares * (rows @ directions))
+        return Terms.of(shares * (rows @ directions))
 
 
 def solve_rows(rows: csr_array, others: Scores, values: Mapping[str, float]) -> Scores:

@@ -88,7 +88,7 @@ class UntouchedScorer(Scorer):
         shares = mix[:, needed].toarray().astype(np.float64)
         of_history = np.zeros((history.nnz, len(items)))
         of_history[inside] = terms.of_history @ shares.T
-        return Terms(shares @ terms.own, of_history)
+        return Terms(shares @ terms.own, of_history, shares @ terms.popularity)
 
     def _mix(self, items: Rows) -> csr_array:
         """By what each item's score is a sum of the scores of known ones. (k, n_known)"""
@@ -109,7 +109,7 @@ class UntouchedScorer(Scorer):
         share = self.n_known / self.n_items
         of_history = np.zeros((history.nnz, 1))
         of_history[history.indices < self.n_known] = share * mean.of_history
-        return Terms(share * mean.own, of_history)
+        return Terms(share * mean.own, of_history, share * mean.popularity)
 
     def with_recency(self, recency: float) -> Scorer | None:
         known = self.known.with_recency(recency)
@@ -126,7 +126,8 @@ class UntouchedScorer(Scorer):
         if history is not None:
             more = np.zeros((self.n_items - self.n_known, history.shape[1]), history.dtype)
             history = np.concatenate([history, more])
-        return Vectors(known.users, np.ascontiguousarray(items), history)
+        bias = None if known.bias is None else self._with_cold(known.bias[None].copy())[0]
+        return Vectors(known.users, np.ascontiguousarray(items), history, bias)
 
     def fold_in(self, histories: csr_array, own: Rows | None = None) -> Scores:
         return self.known.fold_in(self._known_part(histories), own)

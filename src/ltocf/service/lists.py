@@ -171,7 +171,8 @@ def _add_reasons(wanted: ListRequest, answer: Answer) -> Slices[None]:
 def reasons(
     served: ServedModel, item: int, history: csr_array, row: int, most: int | None = REASONS
 ) -> Answer:
-    """A score as the sum of the own part, the largest contributions of the history and the rest."""
+    """A score as the sum of the own part, popularity, the largest contributions of the history and
+    the rest."""
     terms = served.scorer.explain(np.array([item], np.int32), history, row)
     return _reasons(served, terms, 0, history, most)
 
@@ -179,7 +180,8 @@ def reasons(
 def _reasons(
     served: ServedModel, terms: Terms, place: int, history: csr_array, most: int | None = REASONS
 ) -> Answer:
-    own, of_history = float(terms.own[place]), terms.of_history[:, place]
+    own, popularity = float(terms.own[place]), float(terms.popularity[place])
+    of_history = terms.of_history[:, place]
     largest = np.argsort(-np.abs(of_history), kind="stable")[:most]
     shown = largest[np.argsort(-of_history[largest], kind="stable")]
     because = [
@@ -187,8 +189,9 @@ def _reasons(
         for entry in shown
     ]
     return {
-        "score": own + float(of_history.sum()),
+        "score": own + popularity + float(of_history.sum()),
         "own": own,
+        "popularity": popularity,
         "because": because,
         "others": float(np.delete(of_history, shown).sum()),
     }

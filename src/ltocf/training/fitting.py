@@ -17,7 +17,8 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.memory import require_memory
 from ltocf.models import build_model, trains
 from ltocf.models.base import Model
-from ltocf.progress import Progress, silent
+from ltocf.progress import OutOfTime, Progress, silent
+from ltocf.training.popularity import fit_popularity_
 from ltocf.training.records import AfterEpoch, EpochRecord, TrainState
 from ltocf.training.training import train
 from ltocf.training.validation import everything, with_validation
@@ -118,8 +119,14 @@ def choose_epochs(
         progress=progress,
         after_epoch=after_epoch,
     )
+    complete = training.complete
+    if complete and config.train.protocol == "validation" and len(split.valid):
+        try:
+            fit_popularity_(model, split.valid, config.seed, progress)
+        except OutOfTime:
+            complete = False
     epochs = config.train.whole_schedule(training.best_epoch, planned)
-    return Fit(model, dataset, training.records, epochs, training.complete)
+    return Fit(model, dataset, training.records, epochs, complete)
 
 
 def fit_for(

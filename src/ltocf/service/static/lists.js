@@ -18,6 +18,7 @@ export function shares(values) {
 export function reasonBar(reasons) {
   const parts = reasons.because.map((part, n) => ({ label: nameOf(part), value: part.contribution, kind: `part-${n % 3}` }));
   if (Math.abs(reasons.others) > LEAST) parts.push({ label: "the rest of the history", value: reasons.others, kind: "part-rest" });
+  if (Math.abs(reasons.popularity ?? 0) > LEAST) parts.push({ label: "popular with everybody", value: reasons.popularity, kind: "part-rest" });
   if (Math.abs(reasons.own) > LEAST) parts.push({ label: "their own part", value: reasons.own, kind: "part-own" });
   for (const [name, value] of Object.entries(reasons.added ?? {})) parts.push({ label: name, value, kind: "part-own" });
   const { exact, whole } = shares(parts.map((part) => part.value));

@@ -25,10 +25,11 @@ class Reason(Item):
 
 
 class Reasons(BaseModel):
-    """`own + others + the sum of the contributions` is the score, exactly."""
+    """`own + popularity + others + the sum of the contributions` is the score, exactly."""
 
     score: float
-    own: float = Field(description="From the user's own vector, or what everybody gets.")
+    own: float = Field(description="From the user's own vector.")
+    popularity: float = Field(description="What the item has with everybody.")
     because: list[Reason]
     others: float = Field(description="From the rest of the history.")
 
