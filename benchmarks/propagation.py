@@ -167,7 +167,7 @@ def compare_products(graph: BipartiteGraph, dim: int, rounds: int) -> dict[str, 
         ones = [1.0] * (degree + 1)
         tasks[f"ours_{degree}"] = lambda ones=ones: graph.chebyshev_sum(E, ones)
         tasks[f"limit_{degree}"] = lambda ones=ones: chebyshev_sum(
-            limit, E.numpy(), ones, None, out, torch.get_num_threads()
+            limit, E.numpy(), ones, None, out, torch.get_num_threads(), graph.lists.tables
         )
     seconds = median_seconds(tasks, rounds)
     step, least = (

@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from ltocf.batches.ahead import Batch
-from ltocf.batches.triples import TripleBatches, _skip_by_halves, _skip_one_by_one
+from ltocf.batches.triples import TripleBatches, _skip_own
 from ltocf.threads import use_threads
 from tests.conftest import interactions_of
 
@@ -38,18 +38,18 @@ def test_negatives_are_uniform_over_what_the_user_has_not():
         assert chisquare(counts[unseen]).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("skip", [_skip_one_by_one, _skip_by_halves])
-@pytest.mark.parametrize("n_own", [0, 1, 70, 299])
-def test_either_way_finds_the_unseen_item_of_every_rank(skip, n_own):
+@pytest.mark.parametrize("n_own", [0, 1, 2, 3, 64, 70, 299])
+def test_the_unseen_item_of_every_rank_is_found(n_own):
     own = np.sort(np.random.default_rng(n_own).permutation(300)[:n_own]).astype(np.int32)
     unseen = np.setdiff1d(np.arange(300), own)
-    found = np.empty(len(unseen), np.int64)
-    skip(own, np.arange(len(unseen), dtype=np.int32), found)
-    assert_array_equal(found, unseen)
+    ranks, skipped = np.arange(len(unseen), dtype=np.int32), np.empty(len(unseen), np.int32)
+    beside = np.concatenate([[7], own, [0]]).astype(np.int32)  # other people's items
+    _skip_own(beside, 1, 1 + n_own, ranks, skipped)
+    assert_array_equal(ranks + skipped, unseen)
 
 
 def test_few_negatives_are_the_first_of_many():
-    many, few = draw(negatives=16), draw(negatives=15)  # drawn in either way
+    many, few = draw(negatives=16), draw(negatives=15)
     assert_array_equal(many.negatives[:, :15], few.negatives)
 
 
@@ -62,12 +62,11 @@ def test_users_scheme_draws_users_uniformly_and_then_their_items():
 
 
 def test_draws_do_not_depend_on_the_number_of_threads():
-    many = 30_000  # negatives: each pair is a range that threads pull
     try:
         use_threads(1)
-        one = draw(negatives=many)
+        one = draw(batch_size=1)  # each pair is a chunk
         use_threads(3)
-        assert_array_equal(one.negatives, draw(negatives=many).negatives)
+        assert_array_equal(one.negatives, draw(batch_size=1).negatives)
     finally:
         use_threads()
 

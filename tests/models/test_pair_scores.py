@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch.testing import assert_close
 
@@ -8,14 +9,17 @@ LEFT = torch.randint(0, 7, (40,), generator=GENERATOR)
 RIGHT = torch.randint(0, 7, (40, 3), generator=GENERATOR)
 
 
-def table() -> torch.Tensor:
-    random = torch.rand(7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+def table(dim: int = 5, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    random = torch.rand(7, dim, dtype=dtype, generator=torch.Generator().manual_seed(1))
     return random.requires_grad_()
 
 
-def test_pair_scores_and_their_gradient_are_those_of_plain_indexing():
-    ours, theirs = table(), table()
-    upstream = torch.rand(40, 3, dtype=torch.float64, generator=GENERATOR)
+# With rows of whole registers of 64 bytes and without, for one thread and shared by two.
+@pytest.mark.parametrize("dim", [5, 16, 24, 64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_pair_scores_and_their_gradient_are_those_of_plain_indexing(dim, dtype):
+    ours, theirs = table(dim, dtype), table(dim, dtype)
+    upstream = torch.rand(40, 3, dtype=dtype, generator=GENERATOR)
     scores = pair_scores(ours, LEFT, RIGHT)
     expected = (theirs[LEFT].unsqueeze(1) * theirs[RIGHT]).sum(-1)
     assert_close(scores, expected)

@@ -1,4 +1,4 @@
-"""One epoch as batches, each in chunks that fit the cache, drawn ahead by a thread of their own."""
+"""One epoch as batches, each in chunks that fit the cache, drawn ahead by threads of their own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from ltocf.threads import thread_count
 
 CHUNK = 16_384  # pairs; with 64 negatives each, 8 MB
 AHEAD = 8  # chunks that wait to be used, so that they are drawn while the graph is at work
@@ -36,13 +38,17 @@ class ChunkedBatch(NamedTuple):
 
     def whole(self) -> Batch:
         """All in one, at the memory that takes."""
-        return Batch(*(torch.cat(columns) for columns in zip(*self.chunks, strict=True)))
+        first, *others = self.chunks
+        if not others:
+            return first
+        return Batch(*(torch.cat(columns) for columns in zip(first, *others, strict=True)))
 
 
 class Batches:
     """The rows 0..n-1 of an epoch in batches; draw(start, stop) makes what stands in these rows.
 
-    Memory does not grow with the size of a batch: what waits is a few chunks.
+    Memory does not grow with the size of a batch: what waits is a few chunks. Each is drawn by one
+    thread, and as many threads draw as there are: `draw` has to release the interpreter lock.
     """
 
     def __init__(self, n: int, batch_size: int, draw: Callable[[int, int], Batch]) -> None:
@@ -67,7 +73,7 @@ class Batches:
                 yield start, min(start + CHUNK, last)
 
     def _drawn_ahead(self) -> Generator[Batch]:
-        pool = ThreadPoolExecutor(1)
+        pool = ThreadPoolExecutor(min(thread_count(), AHEAD))
         try:
             waiting: deque[Future[Batch]] = deque()
             for rows in self._ranges():

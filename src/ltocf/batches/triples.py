@@ -15,11 +15,9 @@ from numba import njit
 from ltocf.batches.ahead import Batch, Batches
 from ltocf.data.interactions import Interactions
 from ltocf.draws import half_bits, shuffled, uniform
-from ltocf.threads import share_out
 
 DrawBy = Literal["pairs", "users"]
-RANGE = 1 << 17  # numbers drawn by one thread at a time; it takes milliseconds
-MANY, FEW = 16, 192  # negatives of a pair, items of a user, for which one by one is faster
+AT_ONCE = 256  # positions whose pairs are looked up together
 
 
 class TripleBatches(Batches):
@@ -47,14 +45,10 @@ class TripleBatches(Batches):
         data, n = self.interactions, stop - start
         users, positives = np.empty(n, np.int64), np.empty(n, np.int64)
         negatives = np.empty((n, self.negatives), np.int64)
-
-        def run(first: int, last: int) -> None:
-            _draw(
-                data.users, data.items, data.indptr, data.n_items, self.active, start + first,
-                self.key, users[first:last], positives[first:last], negatives[first:last],
-            )  # fmt: skip
-
-        share_out(run, n, max(1, RANGE // (self.negatives + 1)))
+        _draw(
+            data.users, data.items, data.indptr, data.n_items, self.active, start, self.key,
+            users, positives, negatives,
+        )  # fmt: skip
         return Batch(*map(torch.from_numpy, (users, positives, negatives)))
 
 
@@ -65,51 +59,56 @@ def _draw(
 ) -> None:  # fmt: skip
     """The users and items of consecutive positions, and into `out` (rows, n) items drawn uniformly
     from those that each user has not seen."""
-    half, ranks = half_bits(len(users)), np.empty(out.shape[1], np.int32)
-    for b in range(len(out_users)):
-        if len(active):
+    n = out.shape[1]
+    pairs = np.empty(AT_ONCE, np.int64)
+    ranks, skipped = np.empty(n, np.int32), np.empty(n, np.int32)
+    for first in range(0, len(out_users), AT_ONCE):
+        # Some positions at a time, one step for all of them: what the next step reads is then on
+        # its way from memory for many of them at once.
+        last = min(first + AT_ONCE, len(out_users))
+        _choose_pairs(indptr, len(users), active, start + first, key, pairs[: last - first])
+        for b in range(first, last):
+            out_users[b], out_positives[b] = users[pairs[b - first]], items[pairs[b - first]]
+        for b in range(first, last):
+            begin, end = indptr[out_users[b]], indptr[out_users[b] + 1]
+            unseen = n_items - (end - begin)
+            if unseen == 0:  # they have everything: any item, so that their pairs still count
+                unseen, end = n_items, begin
+            for j in range(n):
+                ranks[j] = uniform(key, start + b, j, unseen)
+            _skip_own(items, begin, end, ranks, skipped)
+            for j in range(n):
+                out[b, j] = ranks[j] + skipped[j]
+
+
+@njit(cache=True, nogil=True)
+def _choose_pairs(indptr: Any, n_pairs: Any, active: Any, start: Any, key: Any, pairs: Any) -> None:
+    """Which pairs stand at consecutive positions of the epoch."""
+    if len(active):
+        for b in range(len(pairs)):
             user = active[uniform(key, start + b, -3, len(active))]
             degree = indptr[user + 1] - indptr[user]
-            pair = indptr[user] + uniform(key, start + b, -2, degree)
-        else:
-            pair = shuffled(key, start + b, len(users), half)
-            user = np.int64(users[pair])
-        out_users[b], out_positives[b] = user, items[pair]
-        own = items[indptr[user] : indptr[user + 1]]
-        unseen = n_items - len(own)
-        if unseen == 0:  # they have everything: any item, so that their pairs still count
-            own, unseen = own[:0], n_items
-        for j in range(len(ranks)):
-            ranks[j] = uniform(key, start + b, j, unseen)
-        # The rank-th unseen item directly, with no rejection: before their m-th item (ascending)
-        # there are items[m] - m unseen ones; skip those with items[m] - m <= rank.
-        if len(ranks) >= MANY and len(own) <= FEW:
-            _skip_one_by_one(own, ranks, out[b])
-        else:
-            _skip_by_halves(own, ranks, out[b])
+            pairs[b] = indptr[user] + uniform(key, start + b, -2, degree)
+    else:
+        half = half_bits(n_pairs)
+        for b in range(len(pairs)):
+            pairs[b] = shuffled(key, start + b, n_pairs, half)
 
 
-@njit(cache=True, nogil=True)
-def _skip_one_by_one(own: Any, ranks: Any, out: Any) -> None:
-    """Each of the user's items for all ranks at once: more steps than by halves, but the processor
-    takes sixteen of them in one."""
-    skipped = np.zeros(len(ranks), np.int32)
-    for m in range(len(own)):
-        unseen_before = np.int32(own[m] - m)
-        for j in range(len(ranks)):
-            skipped[j] += np.int32(1) if unseen_before <= ranks[j] else np.int32(0)
+@njit(cache=True, nogil=True, inline="always")
+def _skip_own(items: Any, begin: Any, end: Any, ranks: Any, skipped: Any) -> None:
+    """How many of the user's items, items[begin:end], come before the unseen item of each rank.
+
+    Before their m-th item (ascending) there are items[begin + m] - m unseen ones, so those are
+    skipped of which that is at most the rank. They are counted by halves, each for all ranks before
+    the next: no step depends on what the processor would have to guess."""
     for j in range(len(ranks)):
-        out[j] = ranks[j] + skipped[j]
-
-
-@njit(cache=True, nogil=True)
-def _skip_by_halves(own: Any, ranks: Any, out: Any) -> None:
-    for j in range(len(ranks)):
-        low, high = 0, len(own)
-        while low < high:
-            middle = (low + high) // 2
-            if own[middle] - middle <= ranks[j]:
-                low = middle + 1
-            else:
-                high = middle
-        out[j] = ranks[j] + low
+        skipped[j] = 0
+    left = end - begin
+    while left > 0:
+        half = (left + 1) // 2
+        for j in range(len(ranks)):
+            m = skipped[j] + half - 1
+            # Of `left` that may have to be skipped, either this half has to, or no more than it.
+            skipped[j] += half if items[begin + m] - m <= ranks[j] else 0
+        left -= half

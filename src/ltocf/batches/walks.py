@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from ltocf.batches.ahead import Batch, Batches
 from ltocf.batches.triples import TripleBatches
 from ltocf.draws import uniform
-from ltocf.threads import share_out
-
-RANGE = 4096  # walks made by one thread at a time
 
 
 class WalkBatches(Batches):
@@ -39,11 +36,7 @@ class WalkBatches(Batches):
         walks = np.empty((len(users), self.orders), np.int64)
         walks[:, 0] = positives.numpy()
         n_users, key = self.triples.interactions.n_users, self.triples.key
-
-        def run(first: int, last: int) -> None:
-            _walk(self.indptr, self.neighbours, n_users, start + first, key, walks[first:last])
-
-        share_out(run, len(walks), RANGE)
+        _walk(self.indptr, self.neighbours, n_users, start, key, walks)
         return Batch(users, torch.from_numpy(walks), negatives)
 
 

@@ -61,6 +61,13 @@ class BipartiteGraph:
         total, products = self.lists.chebyshev_sum(E.detach().numpy(), coefficients, beside)
         return torch.from_numpy(total), products
 
+    def empty_like(self, E: Tensor) -> Tensor:
+        """Room for a table of this shape, on a CPU one that was used before, if there is any."""
+        if E.device.type != "cpu":
+            return torch.empty_like(E)
+        kind = torch.empty(0, dtype=E.dtype).numpy().dtype
+        return torch.from_numpy(self.lists.tables.empty(tuple(E.shape), kind))
+
     def _has_kernels(self, E: Tensor) -> bool:
         return E.device.type == "cpu" and self.interactions.strengths is None
 

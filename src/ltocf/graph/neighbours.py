@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ltocf.data.interactions import Interactions
 from ltocf.graph.kernels.blocks import chebyshev_sum, column_padding, multiply
 from ltocf.graph.kernels.ordering import Adjacency, locality_order
+from ltocf.tables import Tables
 from ltocf.threads import thread_count
 
 NODES_TO_ORDER = 1 << 14  # with fewer, a block of columns stays in cache in any order
@@ -29,6 +30,7 @@ class Neighbours:
         self.degrees: NDArray[np.int64] = np.concatenate([train.user_degrees, train.item_degrees])
         # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table.
         self.indptr: NDArray[np.int64] = np.concatenate([[0], np.cumsum(self.degrees)])
+        self.tables = Tables()  # of embeddings, used again step by step
 
     @cached_property
     def neighbours(self) -> NDArray[np.int32]:
@@ -52,7 +54,7 @@ class Neighbours:
         """A E, where no interaction has a strength. (n_nodes, any)"""
         whole = _whole_registers(E)
         assert len(E) == self.n_nodes  # the kernels do not look
-        out = np.empty_like(whole)
+        out = self.tables.empty(whole.shape, whole.dtype)
         multiply(self._ordered, whole, out)
         return np.ascontiguousarray(out[:, : E.shape[1]])
 
@@ -63,8 +65,10 @@ class Neighbours:
         whole = _whole_registers(E)
         assert len(E) == self.n_nodes  # the kernels do not look
         beside = None if other is None else _whole_registers(other)
-        out = np.empty_like(whole)
-        products = chebyshev_sum(self._ordered, whole, coefficients, beside, out, thread_count())
+        out = self.tables.empty(whole.shape, whole.dtype)
+        products = chebyshev_sum(
+            self._ordered, whole, coefficients, beside, out, thread_count(), self.tables
+        )
         columns = np.ascontiguousarray(out[:, : E.shape[1]])
         return columns, [] if other is None else products
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import SHARED, Loss
 from ltocf.distributed import total_soon
-from ltocf.models.pair_scores import add_products_, dot_products
+from ltocf.models.pair_scores import add_products_, dot_products, write_scores_
 
 ScoreLoss = Callable[[Tensor, Tensor], Tensor]  # of positives (n, orders) and negatives (n, any)
 
@@ -28,11 +28,18 @@ class BatchLoss(NamedTuple):
 
 
 def batch_loss(
-    table: Tensor, batch: ChunkedBatch, n_users: int, loss: Loss, of_scores: ScoreLoss
+    table: Tensor,
+    batch: ChunkedBatch,
+    n_users: int,
+    loss: Loss,
+    of_scores: ScoreLoss,
+    empty_like: Callable[[Tensor], Tensor] = torch.empty_like,
 ) -> BatchLoss:
-    """The mean of `of_scores` over the batch; items' rows in the table come after users'."""
+    """The mean of `of_scores` over the batch; items' rows in the table come after users'.
+
+    `empty_like` makes room for the gradient."""
     rows = table.detach()
-    gradient = torch.zeros_like(rows) if table.requires_grad else None
+    gradient = empty_like(rows).zero_() if table.requires_grad else None
     counts = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
     mean = torch.zeros((), dtype=torch.float64)
     for scores in _one_ahead(_scored(chunk, rows, n_users, loss) for chunk in batch.chunks):
@@ -51,13 +58,15 @@ def batch_loss(
 
 def _scored(chunk: Batch, rows: Tensor, n_users: int, loss: Loss) -> _Own | _Shared:
     users = chunk.users.to(rows.device)
-    near, far = (
-        items.reshape(len(users), -1).to(rows.device) + n_users
+    positives, negatives = (
+        items.reshape(len(users), -1).to(rows.device)
         for items in (chunk.positives, chunk.negatives)
     )
+    near = positives + n_users
     if loss.sampling == "shared":
-        return _Shared(rows, users, near, far.flatten()[: loss.negatives or SHARED])
-    return _Own(rows, users, near, far, hardest=loss.sampling == "hardest")
+        shared = negatives.flatten()[: loss.negatives or SHARED] + n_users
+        return _Shared(rows, users, near, shared)
+    return _Own(rows, users, near, negatives, n_users, hardest=loss.sampling == "hardest")
 
 
 def _one_ahead(chunks: Iterator[_Own | _Shared]) -> Iterator[_Own | _Shared]:
@@ -78,17 +87,31 @@ def _count_(counts: Tensor, scores: _Own | _Shared) -> None:
 class _Own:
     """Scores against negatives that each pair has to itself, or the one of them scored highest."""
 
-    def __init__(self, table: Tensor, users: Tensor, near: Tensor, far: Tensor, hardest: bool):
+    def __init__(
+        self,
+        table: Tensor,
+        users: Tensor,
+        near: Tensor,
+        negatives: Tensor,
+        n_users: int,
+        hardest: bool,
+    ) -> None:
         self.table, self.users, self.hardest = table, users, hardest
-        self.near_rows, self.far_rows = near, far
-        self.scores = total_soon(dot_products(table, users, torch.cat([near, far], 1)))
+        self.near_rows, self.negatives, self.n_users = near, negatives, n_users
+        n, orders = near.shape
+        scores = table.new_empty((n, orders + negatives.shape[1]))
+        write_scores_(table, users, near, 0, scores, 0)
+        write_scores_(table, users, negatives, n_users, scores, orders)
+        self.scores = total_soon(scores)
 
     def arrive_(self) -> None:
         scores, orders = self.scores(), self.near_rows.shape[1]
         self.near, self.far = scores[:, :orders].clone(), scores[:, orders:]
+        items = self.negatives
         if self.hardest:
             best = self.far.argmax(1, keepdim=True)
-            self.far, self.far_rows = self.far.gather(1, best), self.far_rows.gather(1, best)
+            self.far, items = self.far.gather(1, best), items.gather(1, best)
+        self.far_rows = items + self.n_users
 
     def add_gradient_(self, by_near: Tensor, by_far: Tensor, gradient: Tensor) -> None:
         rows = torch.cat([self.near_rows, self.far_rows], 1)

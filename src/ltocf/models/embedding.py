@@ -163,12 +163,14 @@ class EmbeddingModel(Model):
             self.graph.n_users,
             loss,
             lambda near, far: self.loss_of_scores(near, far, loss),
+            self.graph.empty_like,
         )
         l2 = self.l2(loss)
         if not l2:
             return mean
         penalised = table if self.penalise_final else self.weight
-        return mean + l2 / (2 * batch.rows) * total(squared_norms(penalised, counts))
+        norms = squared_norms(penalised, counts, self.graph.empty_like)
+        return mean + l2 / (2 * batch.rows) * total(norms)
 
     def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:
         """The mean loss of the scores of positives (n, orders) and of negatives (n, any)."""

@@ -6,17 +6,18 @@ a CPU that costs as much as the propagation itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
-from ltocf.threads import share_out
+from ltocf.models.score_kernels import compile_scatter, compile_scores
+from ltocf.threads import share_out, thread_count
 
 RANGE = 1 << 16  # scores computed by one thread at a time; it takes milliseconds
-COLUMNS = 16  # of the gradient added to by one thread at a time: a cache line
+COLUMNS = 16  # float32 numbers of a cache line
 
 
 def pair_scores(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
@@ -27,9 +28,11 @@ def pair_scores(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
     return scores
 
 
-def squared_norms(table: Tensor, times: Tensor) -> Tensor:
-    """sum_r times[r] |table[r]|^2."""
-    total: Tensor = _SquaredNorms.apply(table, times)  # type: ignore[no-untyped-call]
+def squared_norms(
+    table: Tensor, times: Tensor, empty_like: Callable[[Tensor], Tensor] = torch.empty_like
+) -> Tensor:
+    """sum_r times[r] |table[r]|^2; `empty_like` makes room for the gradient."""
+    total: Tensor = _SquaredNorms.apply(table, times, empty_like)  # type: ignore[no-untyped-call]
     return total
 
 
@@ -50,13 +53,26 @@ def hardest(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 def dot_products(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """What `pair_scores` returns, without gradients."""
-    if table.is_cuda:
-        return torch.einsum("bd,bnd->bn", table[left], table[right])
     scores = table.new_empty(right.shape)
-    rows, ours, theirs, out = (tensor.numpy() for tensor in (table, left, right, scores))
-    chunk = max(1, RANGE // max(right.shape[1], 1))
-    share_out(lambda a, b: _score(rows, ours[a:b], theirs[a:b], out[a:b]), len(ours), chunk)
+    write_scores_(table, left, right, 0, scores, 0)
     return scores
+
+
+def write_scores_(
+    table: Tensor, left: Tensor, right: Tensor, first: int, out: Tensor, column: int
+) -> None:
+    """out[b, column + j] = <table[left[b]], table[first + right[b, j]]>"""
+    if table.is_cuda:
+        products = torch.einsum("bd,bnd->bn", table[left], table[first + right])
+        out[:, column : column + right.shape[1]] = products
+        return
+    rows, ours, theirs, scores = (tensor.numpy() for tensor in (table, left, right, out))
+    score = compile_scores(rows.dtype.name, rows.shape[1])
+
+    def run(a: int, b: int) -> None:
+        score(rows, ours[a:b], theirs[a:b], first, scores[a:b], column)
+
+    share_out(run, len(ours), max(1, RANGE // max(right.shape[1], 1)))
 
 
 def add_products_(
@@ -74,10 +90,14 @@ def add_products_(
     rows, out, by_score = table.numpy(), gradient.numpy(), weights.contiguous().numpy()
     ours, theirs = left.numpy(), right.contiguous().numpy()
 
-    def run(first: int, last: int) -> None:
-        _scatter(rows, ours, theirs, by_score, out, first, last)
+    dim, line = table.shape[1], COLUMNS * 4 // table.element_size()
+    width = -(-dim // (line * thread_count())) * line  # a thread has whole cache lines
+    scatters = {n: compile_scatter(rows.dtype.name, n) for n in {min(width, dim), dim % width} if n}
 
-    share_out(run, table.shape[1], COLUMNS)
+    def run(first: int, last: int) -> None:
+        scatters[last - first](rows, ours, theirs, by_score, out, first, last - first)
+
+    share_out(run, dim, width)
 
 
 class _PairScores(torch.autograd.Function):
@@ -97,43 +117,20 @@ class _PairScores(torch.autograd.Function):
 
 class _SquaredNorms(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, table: Tensor, times: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, table: Tensor, times: Tensor, empty_like: Callable[[Tensor], Tensor]
+    ) -> Tensor:
         ctx.save_for_backward(table, times)
+        ctx.empty_like = empty_like
         total: Tensor = times @ torch.linalg.vector_norm(table, dim=1).square()
         return total
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
         table, times = ctx.saved_tensors
-        return table * (2 * upstream * times)[:, None], None
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _score(table: Any, left: Any, right: Any, out: Any) -> None:
-    for b in range(len(left)):
-        row = table[left[b]]
-        for j in range(right.shape[1]):
-            other = table[right[b, j]]
-            total = row[0] * other[0]
-            for d in range(1, row.shape[0]):
-                total += row[d] * other[d]
-            out[b, j] = total
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _scatter(
-    table: Any, left: Any, right: Any, weights: Any, out: Any, start: Any, stop: Any
-) -> None:
-    """out[left] += weight table[right] and the reverse, in these columns."""
-    for b in range(len(left)):
-        row, into = table[left[b], start:stop], out[left[b], start:stop]
-        for j in range(right.shape[1]):
-            weight = weights[b, j]
-            other, into_other = table[right[b, j], start:stop], out[right[b, j], start:stop]
-            for d in range(row.shape[0]):
-                into[d] += weight * other[d]
-                into_other[d] += weight * row[d]
+        out = ctx.empty_like(table.detach())
+        return torch.mul(table.detach(), (2 * upstream * times)[:, None], out=out), None, None
 
 
 def count_rows(n: int, *rows: Tensor) -> Tensor:

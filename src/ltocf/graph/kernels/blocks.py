@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -16,6 +15,7 @@ from ltocf.graph.kernels.ordering import Adjacency
 from ltocf.graph.kernels.product import compile_product
 from ltocf.graph.kernels.recurrence import compile_kernels
 from ltocf.graph.kernels.vectors import REGISTER_BYTES
+from ltocf.tables import Tables
 from ltocf.threads import run_together, share_out
 
 # Of a row: narrower blocks read the neighbours more often, wider ones do not stay in cache.
@@ -41,11 +41,13 @@ def chebyshev_sum(
     other: Table | None,
     out: Table,
     threads: int,
+    tables: Tables,
 ) -> list[float]:
     """out = sum_k c_k T_k(A) E; the inner products <T_k(A) E, other>, or zeros without another.
 
     Tables are C-contiguous, of one dtype, and lack no column padding. Each row is summed by one
     thread and the partial products are added in a fixed order: threads change only the time.
+    What is needed in between is taken from `tables`.
     """
     blocks = list(_blocks(E.shape[1], E.itemsize, BLOCK_BYTES))
     if adjacency.indptr[-1] * E.shape[1] * len(coefficients) < SMALL:
@@ -59,7 +61,8 @@ def chebyshev_sum(
         compile_kernels(E.dtype.name, width)  # here, and not in every thread at once
     runs: list[Callable[[], None]] = []
     for team in range(teams):
-        shared = _Team(list(enumerate(blocks))[team::teams], job.buffers(blocks), Barrier(members))
+        buffers = job.buffers(blocks, tables)
+        shared = _Team(list(enumerate(blocks))[team::teams], buffers, Barrier(members))
         runs += [partial(job.run, shared)] * members
     run_together(runs)
     totals: list[float] = products.sum(axis=(0, 2)).tolist()
@@ -114,10 +117,10 @@ class _Job:
         self.root = _roots(adjacency).astype(E.dtype)
         self.bounds = _ranges(adjacency, RANGES)
 
-    def buffers(self, blocks: Sequence[tuple[int, int]]) -> list[Table]:
-        """Flat tables for current, previous, total and beside, aligned to cache lines."""
+    def buffers(self, blocks: Sequence[tuple[int, int]], tables: Tables) -> list[Table]:
+        """Flat tables for current, previous, total and beside."""
         n, dtype = len(self.E) * max(width for _, width in blocks), self.E.dtype
-        return [_aligned(size, dtype) for size in (n, n, n, n if len(self.other) else 0)]
+        return [tables.empty((size,), dtype) for size in (n, n, n, n if len(self.other) else 0)]
 
     def run(self, team: _Team) -> None:
         """Do a member's part of the team's blocks."""
@@ -128,12 +131,12 @@ class _Job:
             raise
 
     def _run(self, team: _Team) -> None:
-        real, dtype = self.E.dtype.type, self.E.dtype.name
+        real, n = self.E.dtype.type, len(self.E)
         indptr, neighbours, order = self.adjacency
         for index, (column, width) in team.blocks:
-            kernels = compile_kernels(dtype, width)
+            kernels = compile_kernels(self.E.dtype.name, width)
             current, previous, total, beside = (
-                flat[: len(self.E) * width].reshape(-1, width) for flat in team.buffers
+                flat[: n * width].reshape(-1, width) for flat in team.buffers
             )
             for k, coefficient in enumerate(self.coefficients):
                 weight = real(coefficient)
@@ -170,18 +173,10 @@ class _Team:
         self.blocks, self.buffers, self.barrier = blocks, buffers, barrier
         pulls = min(PULLS * barrier.parties, RANGES) if barrier.parties > 1 else 1
         self._bounds = [RANGES * pull // pulls for pull in range(pulls + 1)]
-        self._steps: defaultdict[tuple[int, int], Iterator[tuple[int, int]]] = defaultdict(
-            lambda: iter(list(pairwise(self._bounds)))
-        )
+        self._steps: dict[tuple[int, int], Iterator[tuple[int, int]]] = {}
         self._lock = Lock()
 
     def pull(self, step: tuple[int, int]) -> Iterator[tuple[int, int]]:
         """Ranges of this step that no other member has taken."""
         with self._lock:  # so that all get the same iterator; taking from a list's is atomic
-            return self._steps[step]
-
-
-def _aligned(n: int, dtype: np.dtype[Any]) -> Table:
-    memory = np.empty(n * dtype.itemsize + REGISTER_BYTES, np.uint8)
-    start = -memory.ctypes.data % REGISTER_BYTES
-    return memory[start : start + n * dtype.itemsize].view(dtype)
+            return self._steps.setdefault(step, iter(list(pairwise(self._bounds))))

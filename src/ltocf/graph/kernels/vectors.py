@@ -19,6 +19,8 @@ from numba import extending, types
 REGISTER_BYTES = 64  # one cache line and one AVX-512 register; LLVM splits it where there are none
 INDEX = ir.IntType(64)
 LANE = ir.IntType(32)
+AHEAD = 16  # rows of a sum that are on their way from memory
+BYTES = ir.IntType(8).as_pointer()
 INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
 NODES = types.int32[::1]  # half the size: the lists of neighbours are the largest thing there is
 intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
@@ -139,7 +141,9 @@ class VectorCode:
             builder.store(self.zero, total)
         with self.loop(first, last) as i:
             row = builder.zext(builder.load(builder.gep(rows.data, [i])), INDEX)
-            if nodes is not None:
+            if nodes is None:
+                self._fetch_ahead(table, rows, i)
+            else:
                 row = builder.zext(builder.load(builder.gep(nodes.data, [row])), INDEX)
             terms = self.load_row(table.at(row, column))
             if weights is not None:
@@ -148,6 +152,23 @@ class VectorCode:
             for total, term in zip(sums, terms, strict=True):
                 builder.store(self.add(builder.load(total), term), total)
         return [builder.load(total) for total in sums]
+
+    def _fetch_ahead(self, table: Table, rows: Table, i: Any) -> None:
+        """Ask for the row that is needed some turns later, be it for another sum."""
+        builder = self.builder
+        last = builder.sub(builder.extract_value(rows.shape, 0), INDEX(1))
+        later = builder.add(i, INDEX(AHEAD))
+        later = builder.select(builder.icmp_signed("<", later, last), later, last)
+        row = builder.zext(builder.load(builder.gep(rows.data, [later])), INDEX)
+        address = builder.bitcast(table.at(row), BYTES)
+        for offset in self.offsets:
+            self.fetch(builder.gep(address, [INDEX(offset * self.itemsize)]))
+
+    def fetch(self, address: Any) -> None:
+        """Ask for the cache line at an address (of bytes), and do not wait for it."""
+        kind = ir.FunctionType(ir.VoidType(), [address.type, LANE, LANE, LANE])
+        prefetch = self.builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        self.builder.call(prefetch, [address, LANE(0), LANE(3), LANE(1)])  # to read, close, data
 
     def inner_product(self, values: list[Any], other_row: Any, is_zero: Any) -> Any:
         """<values, other_row>, or 0 without reading the other row."""
