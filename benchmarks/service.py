@@ -68,11 +68,11 @@ class Service:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def megabytes(self) -> float:
-        """Of memory that is its own, without pages of files that others may share."""
+    def megabytes(self, kind: str = "RssAnon") -> float:
+        """Of memory: RssAnon is its own, VmRSS also counts mapped files that others may share."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         kilobytes = {line.split(":")[0]: line.split()[1] for line in lines if line.endswith("kB")}
-        return int(kilobytes["RssAnon"]) / 1024
+        return int(kilobytes[kind]) / 1024
 
     def stop(self) -> None:
         self.process.terminate()
@@ -304,6 +304,7 @@ def measure_model(directory: Path, name: str, arguments: argparse.Namespace) -> 
             if kind == "sqlite":
                 result["start_seconds"] = service.start_seconds
                 result["megabytes_at_start"] = service.megabytes()
+                result["rss_megabytes_at_start"] = service.megabytes("VmRSS")
                 result |= measure_lists(service, recommender, arguments.requests)
                 result |= measure_reasons(service, recommender, arguments.requests)
                 result |= measure_beside_large(service, recommender, arguments.requests)

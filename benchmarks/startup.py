@@ -1,4 +1,4 @@
-"""What it costs to start: the help, one list from the shell, and a service until it is ready.
+"""What it costs to start: the help, a short command, one list from the shell, and a service.
 
 Each is a process of its own, whose processor seconds are counted until it ends; of the service, the
 seconds until /ready answers, and its memory then (PSS, where a page that n processes share counts
@@ -97,6 +97,7 @@ def megabytes(process: int) -> Figures:
 def measure(tree: Tree, user: str) -> Figures:
     return {
         "help_processor_seconds": tree.processor_seconds("--help"),
+        "models_processor_seconds": tree.processor_seconds("models"),
         "recommend_processor_seconds": tree.processor_seconds(
             "recommend", str(tree.run), "--user", user
         ),

@@ -19,7 +19,7 @@ import typer
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from ltocf.cli import app
+from ltocf.cli import command_line
 from ltocf.config import LOSSES, RunConfig, TrainConfig
 from ltocf.models import MODELS
 
@@ -37,7 +37,7 @@ def code(text: str) -> str:
 
 def command_page() -> Iterator[str]:
     yield "# Command line\n\nThe commands' own help; `ltocf COMMAND --help` shows the same."
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in typer.main.get_command(command_line()).commands.items():  # type: ignore[attr-defined]
         words = [p.metavar or p.name.upper() for p in command.params if p.opts[0][0] != "-"]
         usage = f"```text\nltocf {name} {' '.join(words)} [OPTIONS]\n```"
         yield f"\n## ltocf {name}\n\n{cell(command.help)}\n\n{usage}\n"

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import typer
 
-from ltocf.cli import app
+from ltocf.cli import command_line
 from tests.data.ingest.movielens_files import write_movielens
 
 ROOT = Path(__file__).parent.parent
@@ -33,7 +33,7 @@ BLOCKS = {
 }
 RUN = [page for page, blocks in BLOCKS.items() if {"sh", "python"} & {kind for kind, _ in blocks}]
 INLINE = re.compile(r"`((?:ltocf [a-z]|python -m benchmarks\.)[^`]*)`")
-COMMANDS: Any = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: Any = typer.main.get_command(command_line()).commands  # type: ignore[attr-defined]
 TASTES = {
     "ann": "tea jazz", "bob": "tea chess jazz", "cem": "jazz chess opera", "dee": "tea chess go",
     "eve": "opera jazz tea go", "fay": "chess go jazz", "gus": "opera tea chess", "hal": "go tea",

@@ -44,9 +44,9 @@ def files_touched(walk: Callable[[], object]) -> set[str]:
 
 
 def command(*words: str) -> None:
-    from ltocf.cli import app
+    from ltocf.cli import command_line
 
-    app(list(words), standalone_mode=False)
+    command_line()(list(words), standalone_mode=False)
 
 
 def main() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import typer
 
-from ltocf.cli import app
+from ltocf.cli import command_line
 
-COMMANDS: Any = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: Any = typer.main.get_command(command_line()).commands  # type: ignore[attr-defined]
 TEXTS = {f"ltocf {name}": command.help for name, command in COMMANDS.items()} | {
     f"ltocf {name} {parameter.opts[0]}": parameter.help
     for name, command in COMMANDS.items()

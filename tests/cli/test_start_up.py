@@ -69,3 +69,11 @@ def test_help_waits_for_no_library_of_ours(arguments):
     command = [sys.executable, "-c", watched, *arguments.split()]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "0", done.stderr
+
+
+@pytest.mark.parametrize("path", ["/model", "/users/somebody/recommendations"])
+def test_a_service_answers_without_torch(folder, path):
+    watched = WATCHED.replace('{"torch", "numba", "scipy", "matplotlib"}', '{"torch"}')
+    command = [sys.executable, "-c", watched, "serve", "run", "--get", path]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.stdout.splitlines()[-1] == "0", done.stderr

@@ -49,7 +49,7 @@ def test_a_run_holds_all_that_is_needed_to_repeat_it(trained):
     names = {path.name for path in trained.path.iterdir()}
     assert names == {
         "config.toml", "data", "weights.safetensors", "scorer.safetensors", "history.jsonl",
-        "metrics.json", "curves.png", "digests.json",
+        "metrics.json", "portrait.json", "curves.png", "digests.json",
     }  # fmt: skip
     assert trained.config.versions.keys() >= {"ltocf", "python", "torch", "numpy"}
     assert len(trained.history()) == 2

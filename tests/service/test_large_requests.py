@@ -50,20 +50,24 @@ def test_many_long_lists_are_those_that_one_gets_alone(serve, names, reasons):
 def test_jobs_get_a_slice_each_in_turn(queue):
     done, both = [], threading.Event()
 
+    def hold():
+        both.wait(60)  # until both others wait behind it
+        yield
+
     def job(name):
-        both.wait(60)
         for _ in range(3):
             done.append(name)
             yield
         return name
 
     async def run():
-        tasks = [asyncio.ensure_future(queue(job(name))) for name in "ab"]
+        waiting = [hold(), job("a"), job("b")]
+        tasks = [asyncio.ensure_future(queue(slices)) for slices in waiting]
         await asyncio.sleep(0.05)
         both.set()
         return await asyncio.gather(*tasks)
 
-    assert asyncio.run(run()) == ["a", "b"]
+    assert asyncio.run(run()) == [None, "a", "b"]
     assert sorted(done[:2]) == ["a", "b"] and sorted(done[2:4]) == ["a", "b"]
 
 

@@ -1,5 +1,5 @@
-"""Any sequence of events, repetitions, forgetting, updates, rollbacks and restarts, on SQLite and
-PostgreSQL, against a dict of histories.
+"""Any sequence of events, repetitions, forgetting, updates, rollbacks, restarts and lost disks, on
+SQLite and PostgreSQL, against a dict of histories.
 
 Whatever happened, every list is that of the joined history, every acknowledged event is there once,
 and nobody who was forgotten is in any file of the run. LTOCF_STEPS=3000 asks for so many steps.
@@ -30,6 +30,7 @@ from ltocf.runs.run import Run
 from ltocf.runs.versions import in_use, rollback
 from ltocf.service.server import Settings, make_app
 from ltocf.service.store.events import EventStore
+from ltocf.service.upkeep.backup import back_up, restore
 from ltocf.service.upkeep.chores import load_served
 from ltocf.service.upkeep.event_update import update_from_events
 
@@ -137,6 +138,17 @@ class Service(RuleBasedStateMachine):
     @rule()
     def restart(self):
         self.close()
+        self.open()
+
+    @rule()
+    def lose_the_disk(self):
+        """And restore what was backed up just before, events into another store."""
+        saved = self.directory / "backup.tar.gz"
+        back_up(self.run, self.client.live.store, saved)
+        self.close()
+        shutil.rmtree(self.run)
+        self.store_url = self.where and new_database(self.where)
+        restore(saved, self.run, self.store_url)
         self.open()
 
     @invariant()

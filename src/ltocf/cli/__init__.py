@@ -8,81 +8,68 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from ltocf.cli.backup import backup, prune, restore
-from ltocf.cli.cache import cache
-from ltocf.cli.compare import compare
-from ltocf.cli.configs import configs
-from ltocf.cli.datasets import datasets
-from ltocf.cli.demo import demo
-from ltocf.cli.doctor import doctor
-from ltocf.cli.evaluate import evaluate
-from ltocf.cli.explain import explain
-from ltocf.cli.export import export
-from ltocf.cli.items import items
-from ltocf.cli.keys import keys
-from ltocf.cli.models import models
 from ltocf.cli.options import process_count, with_threads
-from ltocf.cli.popular import popular
-from ltocf.cli.prepare import prepare
-from ltocf.cli.recommend import recommend
-from ltocf.cli.refit import refit
-from ltocf.cli.reproduce import reproduce
-from ltocf.cli.response import response
-from ltocf.cli.rollback import rollback
-from ltocf.cli.serve import serve
-from ltocf.cli.similar import similar
-from ltocf.cli.train import train
-from ltocf.cli.tune import tune
-from ltocf.cli.update import update
 from ltocf.errors import LtocfError
 
-app = typer.Typer(
-    name="ltocf",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Collaborative filtering with LT-OCF: who should see what, and why.",
-    epilog="Start with: ltocf demo. Error messages are explained in docs/troubleshooting.md.",
-)
-COMMANDS = (
-    demo,
-    prepare,
-    datasets,
-    train,
-    evaluate,
-    compare,
-    refit,
-    models,
-    configs,
-    recommend,
-    similar,
-    explain,
-    popular,
-    items,
-    response,
-    serve,
-    update,
-    rollback,
-    keys,
-    backup,
-    restore,
-    prune,
-    export,
-    tune,
-    reproduce,
-    cache,
-    doctor,
-)
-COMPUTE = (demo, train, evaluate, compare, refit, recommend, similar, update, export, tune)
-SEVERAL = (train, evaluate, recommend)  # processes can share the work
-for command in COMMANDS:
-    several = command in SEVERAL
-    app.command()(with_threads(command, several=several) if command in COMPUTE else command)
+# The file of each command. Only the one that is called is imported: the others take longer than
+# many a command itself.
+COMMANDS = {
+    "demo": "demo",
+    "prepare": "prepare",
+    "datasets": "datasets",
+    "train": "train",
+    "evaluate": "evaluate",
+    "compare": "compare",
+    "refit": "refit",
+    "models": "models",
+    "configs": "configs",
+    "recommend": "recommend",
+    "similar": "similar",
+    "explain": "explain",
+    "popular": "popular",
+    "items": "items",
+    "response": "response",
+    "serve": "serve",
+    "update": "update",
+    "rollback": "rollback",
+    "keys": "keys",
+    "backup": "backup",
+    "restore": "backup",
+    "prune": "backup",
+    "export": "export",
+    "tune": "tune",
+    "reproduce": "reproduce",
+    "cache": "cache",
+    "doctor": "doctor",
+}
+COMPUTE = {"demo", "train", "evaluate", "compare", "refit", "recommend", "similar", "update"}
+COMPUTE |= {"export", "tune"}
+SEVERAL = {"train", "evaluate", "recommend"}  # processes can share the work
+
+
+def command_line(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands."""
+    app = typer.Typer(
+        name="ltocf",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        rich_markup_mode=None,
+        help="Collaborative filtering with LT-OCF: who should see what, and why.",
+        epilog="Start with: ltocf demo. Error messages are explained in docs/troubleshooting.md.",
+    )
+    app.callback()(_root)
+    for name in names:
+        command = getattr(import_module(f"ltocf.cli.{COMMANDS[name]}"), name)
+        computes = name in COMPUTE
+        app.command()(with_threads(command, several=name in SEVERAL) if computes else command)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,7 +80,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool,
@@ -131,7 +117,8 @@ def _run() -> None:
     signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: what was done is kept, and it is said
     try:
         try:
-            app()
+            called = sys.argv[1:2]
+            command_line(called if called and called[0] in COMMANDS else COMMANDS)()
         finally:
             sys.stdout.flush()
     except LtocfError as error:

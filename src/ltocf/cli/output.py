@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,17 +26,41 @@ def say(text: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    numeric = [all(_is_number(row[index]) for row in rows) for index in range(len(columns))]
+    # A file or another program has no edge to wrap at.
+    edge = get_terminal_size().columns if sys.stdout.isatty() else 240
+    widths = [max(map(len, texts)) for texts in zip(columns, *rows, strict=True)]
+    texts = [title, *columns, *(text for row in rows for text in row)]
+    fits = sum(widths) + 2 * (len(widths) - 1) <= edge and len(title) <= edge
+    if not fits or not all(text.isascii() and text.isprintable() for text in texts):
+        _print_wrapped(title, columns, rows, numeric)
+        return
+
+    def line(texts: Sequence[str]) -> str:
+        cells = zip(texts, widths, numeric, strict=True)
+        return "  ".join(f"{text:{'>' if right else '<'}{width}}" for text, width, right in cells)
+
+    print(title)
+    print(typer.style(line(columns), bold=True) if sys.stdout.isatty() else line(columns))
+    for row in rows:
+        print(line(row).rstrip())
+
+
+def _print_wrapped(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]
+) -> None:
+    """The same with cells that are folded to fit, and with letters of any width; it takes a
+    library that is slower to load than a list is to make."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
-    for index, column in enumerate(columns):
-        numeric = all(_is_number(row[index]) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for column, right in zip(columns, numeric, strict=True):
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    # A file or another program has no edge to wrap at; and an id such as '[red]' is no markup.
     width = None if sys.stdout.isatty() else 240
+    # An id such as '[red]' is no markup.
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 

@@ -4,6 +4,7 @@ config.toml         settings, data set, seed, library versions
 data/               the split it was trained on, with ids and item names
 weights.safetensors the weights kept
 scorer.safetensors  when training has ended: what answers questions, beside what the weights hold
+portrait.json       and what is drawn of the model: its response, its times
 state.safetensors   while unfinished: what the next epoch depends on
 history.jsonl       a line an epoch
 metrics.json        the test metrics, looked at once, when training has ended
@@ -31,6 +32,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.digests import Digests, read_at_rest
 from ltocf.errors import ConfigError, DataError, RunError
 from ltocf.files import new_directory
+from ltocf.runs.portrait import PORTRAIT, Portrait
 from ltocf.runs.run_files import IDENTITY, RunFiles, read_digests
 from ltocf.runs.scorer_files import (
     SCORER,
@@ -199,6 +201,15 @@ class Run:
         except (ValueError, TypeError, RecursionError):
             raise self._files.damaged(HISTORY, "is not a history of ours") from None
 
+    def portrait(self) -> Portrait | None:
+        """What is drawn of the model that is kept; none before it is finished."""
+        if not self._files.exists(PORTRAIT):
+            return None
+        try:
+            return Portrait.from_json(self._files.text(PORTRAIT))
+        except (ValueError, TypeError, RecursionError):
+            raise self._files.damaged(PORTRAIT, "is not one of ours") from None
+
     def save_comparison(self, tried: list[dict[str, object]]) -> None:
         """Keep what `auto` tried before it chose this model."""
         with self.writing():
@@ -209,6 +220,7 @@ class Run:
         with self.writing():
             self.save_weights(model)
             write_scorer(self._files, model.scorer(), model.fitted_state())
+            self._files.put_text(PORTRAIT, Portrait.of(model).to_json())
             self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
             self.forget_state()
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +30,7 @@ from ltocf.service.work.slices import SliceQueue
 T = TypeVar("T")
 Commit = tuple[ServedModel, Sequence[Event]]
 STORE_SECONDS = 2.0  # that a list waits for the store; a stale list is better than none
+TOGETHER = 32  # people of one request whose histories are read at a time
 
 
 class _Histories(NamedTuple):
@@ -45,6 +47,7 @@ class Engine:
         served.warm_up()
         self.served, self.store, self._seconds = served, store, timeout_seconds
         self.closed = threading.Event()
+        self._short = 0  # changed by the event loop alone
         self.run_problem: str | None = None  # why another version of the run is not served
         self.experiment: Experiment | None = None
         self.judge = Judge(store, self._judged)
@@ -99,8 +102,13 @@ class Engine:
         because the store does not answer."""
         if self.monitor.reading:
             try:
-                events = await self._histories(_Histories(served.trained, tuple(users)))
-                return [served.person(user, events.get(user, ())) for user in users], False
+                found: list[Person] = []
+                # A few at a time: those who ask for one wait neither for the store nor the loop.
+                for start in range(0, len(users), TOGETHER):
+                    some = tuple(users[start : start + TOGETHER])
+                    events = await self._histories(_Histories(served.trained, some))
+                    found += [served.person(user, events.get(user, ())) for user in some]
+                return found, False
             except Busy:
                 pass
         gone = set(self.store.forgotten_among(users, self.monitor.markers))
@@ -127,8 +135,17 @@ class Engine:
         if self.experiment is not None:
             self.experiment.close()
 
+    @contextmanager
+    def short(self) -> Iterator[None]:
+        """While a short list is on its way: read, computed or written."""
+        self._short += 1
+        try:
+            yield
+        finally:
+            self._short -= 1
+
     def _has_short_lists(self) -> bool:
-        return self.short_lists.busy
+        return self._short > 0
 
     def _commit(self, batch: Sequence[Commit]) -> list[list[Event] | Exception]:
         added = self.store.add([events for _, events in batch])

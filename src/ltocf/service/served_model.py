@@ -19,6 +19,7 @@ from ltocf.recommend.joined import NOTHING, Person, joined_histories
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import Rules
 from ltocf.recommend.tables import naming_column
+from ltocf.runs.portrait import Portrait
 from ltocf.runs.run import Run
 from ltocf.scorers.scorer import NOBODY, Scorer
 from ltocf.service.problems import Unknown
@@ -38,6 +39,7 @@ class ServedModel:
     metrics: Mapping[str, float] = field(default_factory=dict)  # on the test set
     epochs: Sequence[EpochRecord] = ()  # of its training
     digest: str = ""  # of the run's files
+    portrait: Portrait | None = None  # what is drawn of it; of a model in memory, made when asked
 
     @classmethod
     def of_run(cls, run: Run, version: str, store_id: str, digest: str = "") -> ServedModel:
@@ -45,7 +47,8 @@ class ServedModel:
         recommender = Recommender.of_run(run, run.scorer())
         trained = run.dataset.origin.get(LEARNED, {}).get(store_id, 0)
         metrics = run.metrics() if run.finished else {}
-        return cls(recommender, version, trained, metrics, run.history(), digest)
+        history, portrait = run.history(), run.portrait()
+        return cls(recommender, version, trained, metrics, history, digest, portrait)
 
     @cached_property
     def scorer(self) -> Scorer:

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from ltocf.service.upkeep.workers import run_workers
 from ltocf.service.wire.connections import ConnectionLimits, limited_protocol
 
 log = logging.getLogger("ltocf.service")
+SWITCH_SECONDS = 0.0005
 HANDED_OVER = 3  # the first descriptor after the standard ones
 
 
@@ -174,6 +176,9 @@ def _checked(reload: Callable[[], Settings]) -> tuple[Settings, int]:
 
 def serve_on(settings: Settings, listening: socket.socket, started: Callable[[], None]) -> None:
     set_up_logging(settings.log_requests)
+    # A list passes through threads; beside a large request each of them may wait so long for
+    # Python's lock.
+    sys.setswitchinterval(SWITCH_SECONDS)
     config = uvicorn.Config(
         make_app(settings),
         http=limited_protocol(ConnectionLimits()),  # type: ignore[arg-type]

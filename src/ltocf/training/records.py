@@ -6,11 +6,12 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from torch import Tensor
+if TYPE_CHECKING:  # a service reads histories without what trains
+    from torch import Tensor
 
-from ltocf.ranking.metrics import Metrics
+    from ltocf.ranking.metrics import Metrics
 
 SELECT_BY = "recall@20"
 # Of a fit: the epoch is chosen, then all pairs are learned from; where nothing is to be chosen,

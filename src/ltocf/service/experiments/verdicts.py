@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, xlogy
 
 ALPHA = 0.05
 WEIGHT = 100.0  # of the mixture, in people: it expects effects of some tens of per cent
@@ -42,6 +41,8 @@ def log_evidence(
 ) -> Numbers:
     """The logarithm of the evidence that two arms differ, of which b was meant to get `share` of
     the people; arrays of counts are taken one by one."""
+    from scipy.special import betaln, xlogy  # here: most services have no experiment
+
     counts = np.asarray([taken_a, missed_a, taken_b, missed_b], dtype=np.float64)
     a1, a0, b1, b0 = counts
     b_prior, a_prior = WEIGHT * share, WEIGHT * (1 - share)
@@ -63,6 +64,8 @@ def differ(a: Counts, b: Counts, share: float, alpha: float = ALPHA) -> bool:
 def log_paired_evidence(only_a: ArrayLike, only_b: ArrayLike) -> Numbers:
     """The same of two models asked about the same people, by those whom only one of them hit:
     without a difference each of these is the toss of a fair coin."""
+    from scipy.special import betaln
+
     a, b = np.asarray(only_a, dtype=np.float64), np.asarray(only_b, dtype=np.float64)
     half = WEIGHT / 2
     evidence = betaln(half + a, half + b) - betaln(half, half) + (a + b) * np.log(2)
@@ -74,6 +77,8 @@ def interval(counts: Counts, alpha: float = ALPHA) -> Interval | None:
     rates that the mixture of all rates does not beat by 1 / alpha."""
     if counts.people == 0:
         return None
+    from scipy.special import betaln, xlogy
+
     taken, missed = counts.taken, counts.people - counts.taken
     whole = float(betaln(1 + taken, 1 + missed)) + np.log(alpha)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from ltocf.errors import ConfigError, RunError
+from ltocf.errors import RunError
+from ltocf.runs.portrait import Portrait
 from ltocf.service.boards import KINDS, categories
 from ltocf.service.engine import Engine
 from ltocf.service.observing.telemetry import Telemetry, by_model
@@ -15,7 +16,6 @@ from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import ModelOut
 
 router = APIRouter()
-POINTS = 101  # of a drawn response
 HOURS = 168  # of a drawn hit rate
 
 
@@ -28,6 +28,7 @@ async def model(request: Request) -> Response:
 
 def describe(live: Engine, served: ServedModel, telemetry: Telemetry) -> dict[str, Any]:
     recommender, lines = served.recommender, live.monitor.qualities
+    portrait = _portrait(served)
     return {
         "model": served.version,
         "name": recommender.config.model_name,
@@ -40,8 +41,8 @@ def describe(live: Engine, served: ServedModel, telemetry: Telemetry) -> dict[st
             {"epoch": record.epoch, "loss": record.loss, "metrics": record.metrics}
             for record in served.epochs
         ],
-        "times": _times(served),
-        "response": response_curves(served),
+        "times": portrait.times,
+        "response": portrait.response,
         "events": {
             "all": live.monitor.last,
             "since_training": max(0, live.monitor.last - served.trained),
@@ -52,20 +53,10 @@ def describe(live: Engine, served: ServedModel, telemetry: Telemetry) -> dict[st
     }
 
 
-def _times(served: ServedModel) -> list[float]:
+def _portrait(served: ServedModel) -> Portrait:
+    if served.portrait is not None:
+        return served.portrait
     try:
-        return served.recommender.model.extracted_times()
+        return Portrait.of(served.recommender.model)
     except RunError:  # the run has been removed meanwhile
-        return []
-
-
-def response_curves(served: ServedModel) -> dict[str, list[float]] | None:
-    """h over the spectrum of the graph, by name, with x among them; none for other models."""
-    try:
-        responses = served.recommender.model.responses()
-    except (ConfigError, RunError):  # or the run has been removed meanwhile
-        return None
-    import torch
-
-    x = torch.linspace(-1, 1, POINTS, dtype=torch.float64)
-    return {"x": x.tolist()} | {name: of(x).detach().tolist() for name, of in responses.items()}
+        return Portrait([], None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated
 
@@ -72,14 +73,16 @@ async def recommend(
     served, arm = live.served_for(user)
     started = time.perf_counter()
     options = _options(live, served, 1, k, keep_seen, candidates, exclude, reasons, where)
-    (person,), stale = await live.people(served, [user])
-    if without:
-        person = person._replace(without=served.item_rows(without))
-    wanted = replace(options, person=person, user=user, stale=stale, arm=arm)
-    if is_short(1, k, reasons):
-        found = await live.short_lists(wanted)
-    else:
-        (found,) = await while_connected(request, live.reasons(list_slices([wanted])))
+    short = is_short(1, k, reasons)
+    with live.short() if short else nullcontext():
+        (person,), stale = await live.people(served, [user])
+        if without:
+            person = person._replace(without=served.item_rows(without))
+        wanted = replace(options, person=person, user=user, stale=stale, arm=arm)
+        if short:
+            found = await live.short_lists(wanted)
+        else:
+            (found,) = await while_connected(request, live.reasons(list_slices([wanted])))
     if not without:  # a question about what might have been is no list that was shown
         _shown(request, [wanted], [found], time.perf_counter() - started)
     return answer({"model": served.version} | found)
@@ -98,7 +101,8 @@ async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> 
         person = Person.of_history(served.item_rows(body.history))
         wanted = [replace(_options(live, served, 1, *options), person=person)]
     if is_short(len(wanted), body.k, body.reasons):
-        lists = await asyncio.gather(*map(live.short_lists, wanted))
+        with live.short():
+            lists = await asyncio.gather(*map(live.short_lists, wanted))
         text = b",".join(map(to_json, lists))
     else:
         queue = live.reasons if len(wanted) == 1 else live.large

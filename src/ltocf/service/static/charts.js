@@ -9,7 +9,7 @@ function framed({ title, note, label, text, low, high, first, last, written = sm
   const px = (value) => LEFT + ((value - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT);
   const axis = h("g", { class: "axis" },
     [low, (low + high) / 2, high].map((value) => [h("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: py(value), y2: py(value) }), h("text", { x: LEFT - 6, y: py(value) + 4, "text-anchor": "end" }, written(value))]),
-    [first, last].map((value, n) => h("text", { x: px(value), y: HEIGHT - 10, "text-anchor": n ? "end" : "start" }, small(value))),
+    [...new Set([first, last])].map((value, n) => h("text", { x: px(value), y: HEIGHT - 10, "text-anchor": n ? "end" : "start" }, small(value))),
     h("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 10, "text-anchor": "middle" }, label));
   return h("figure", { class: "card" },
     h("figcaption", {}, h("h3", {}, title), note ? h("p", { class: "quiet" }, note) : null),

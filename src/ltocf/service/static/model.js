@@ -23,6 +23,15 @@ function overTime(hours) {
   return { x: all.map((hour) => hour - last), y: all.map((hour) => sum(of(hour), "hits") / sum(of(hour), "events")) };
 }
 
+// Every hour up to the latest, a day at least, those without events too.
+function eachHour(events) {
+  const latest = events.at(-1).hour;
+  const by = new Map(events.map((one) => [one.hour - latest, one.events]));
+  const first = Math.min(events[0].hour - latest, -23);
+  const x = Array.from({ length: 1 - first }, (_, n) => first + n);
+  return { x, y: x.map((hour) => by.get(hour) ?? 0) };
+}
+
 function versionsCard(operations, again) {
   const place = h("div", {});
   const change = async (what, path) => {
@@ -62,7 +71,7 @@ function shop(found, operations, again) {
   const hits = overTime(found.hours);
   if (hits.x.length > 1) figures.push(chart({ title: "Hits over time", note: "Share of events whose item was among the first 20 just before, by hour.", x: hits.x, curves: [{ name: "hit rate@20", y: hits.y }], label: "hours before the latest", written: (value) => percent(value, 0) }));
   const events = operations?.events_by_hour ?? [];
-  if (events.length) figures.push(columns({ title: "Events per hour", x: events.map((one) => one.hour - events.at(-1).hour), y: events.map((one) => one.events), label: "hours before the latest" }));
+  if (events.length) figures.push(columns({ title: "Events per hour", ...eachHour(events), label: "hours before the latest" }));
   const lists = operations?.lists ?? {};
   return [
     tiles([

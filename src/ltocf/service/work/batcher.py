@@ -39,16 +39,11 @@ class Batcher(Generic[Asked, Answer]):
     ) -> None:
         self._work, self._most, self._waiting, self._seconds = work, most, waiting, seconds
         self._queue: queue.SimpleQueue[_Waiting[Asked, Answer] | None] = queue.SimpleQueue()
-        self._working: set[int] = set()  # threads
         self._threads = [
             threading.Thread(target=self._run, name=name, daemon=True) for _ in range(threads)
         ]
         for thread in self._threads:
             thread.start()
-
-    @property
-    def busy(self) -> bool:
-        return bool(self._working) or not self._queue.empty()
 
     async def __call__(self, asked: Asked) -> Answer:
         """The answer; Busy if too many wait or it takes too long."""
@@ -71,7 +66,6 @@ class Batcher(Generic[Asked, Answer]):
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
             batch = [first]
-            self._working.add(threading.get_ident())
             while len(batch) < self._most and not self._queue.empty():
                 try:
                     another = self._queue.get_nowait()
@@ -84,7 +78,6 @@ class Batcher(Generic[Asked, Answer]):
             wanted = [one for one in batch if not one.future.cancelled()]
             if wanted:
                 _deliver(wanted, self._answers([one.asked for one in wanted]))
-            self._working.discard(threading.get_ident())
 
     def _answers(self, asked: Sequence[Asked]) -> Sequence[Answer | Exception]:
         try:

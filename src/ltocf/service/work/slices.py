@@ -16,7 +16,7 @@ from ltocf.service.problems import Busy
 T = TypeVar("T")
 Slices = Generator[None, None, T]  # yields after each slice; what it returns is the answer
 PAUSE_SECONDS = 0.001
-LONGEST_PAUSE_SECONDS = 0.02  # a slice waits no longer than this for what is short
+LONGEST_PAUSE_SECONDS = 0.01  # a slice waits no longer than this for what is short
 
 
 class _Job(NamedTuple):
