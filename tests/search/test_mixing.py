@@ -52,6 +52,17 @@ def _mixed(scorers: list[_Fixed], wanted: Interactions, most: int = 3) -> Mix:
     return fit_mix(pooled(opinions, users, wanted), most)
 
 
+def test_the_ndcg_that_weights_are_fitted_by_is_that_of_the_metrics() -> None:
+    truth, noise = _randoms(2)
+    wanted = _best_of(truth)
+    users = np.arange(200, dtype=np.int32)
+    tables = (truth, (truth + noise).round())  # rounded scores tie
+    opinions = [opinion_of(_Fixed(table), users, _nothing(wanted)) for table in tables]
+    pool = pooled(opinions, users, wanted)
+    for weights in ({0: 1.0}, {1: 1.0}, {0: 0.3, 1: 1.0}):
+        assert pool.ndcg(weights) == pytest.approx(pool.metrics(weights, 50)["ndcg@50"])
+
+
 def test_a_mix_takes_the_parts_that_know_different_things() -> None:
     truth, *noise = _randoms(4)
     scorers = [_Fixed(truth + noise[0]), _Fixed(truth + noise[1]), _Fixed(noise[2])]

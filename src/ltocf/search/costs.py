@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ltocf.config import TrainConfig
 from ltocf.data.interactions import Interactions
 from ltocf.search.climbing import Options
 
@@ -20,7 +21,8 @@ CO_OCCURRENCES = {  # per pair of items that one user has both of
 }
 SPECTRA = {"gfcf": 2.5e-5, "chebycf": 4e-5, "bspm": 4e-5}  # per pair
 FILTER_ALONE = "filter of the graph"  # of any of them without its singular vectors
-TRAININGS = {"ltocf": 2.5e-4, "ials": 6e-5}  # per pair, for the whole training
+TRAININGS = {"ials": 6e-5}  # per pair, for the whole training
+EPOCH = 1.1e-5  # of LT-OCF, per pair
 INVERSE = 8e-12  # per cube of the smaller side of a dense inverse
 LEAST = 0.2
 UNKNOWN = 5e-5  # per pair, of a model that is not listed
@@ -72,6 +74,8 @@ def work_of(task: str, pairs: Interactions) -> float:
             seconds += INVERSE * min(pairs.n_users, pairs.n_items) ** 3
     elif task in ("popularity", FILTER_ALONE):
         seconds = 0.0
+    elif task == "ltocf":
+        seconds = EPOCH * len(pairs) * TrainConfig().epochs_for(pairs.pairs_per_user)
     else:
         seconds = (SPECTRA | TRAININGS).get(task, UNKNOWN) * len(pairs)
     return max(seconds, LEAST)
