@@ -136,7 +136,7 @@ def main() -> None:
     split = load_dataset(arguments.data).split
     parts = hold_out(split.seen.union(split.test), arguments.fraction, seed=0)
     known, history, rest = parts
-    solved = MODELS[arguments.model].solved
+    solved = MODELS[arguments.model].solved()
     settings: dict[str, Any] = {} if solved else {"epochs": arguments.epochs}
     if "start" in MODELS[arguments.model].Config.model_fields:
         settings["start"] = "spectral"  # a few epochs then suffice

@@ -47,7 +47,7 @@ def test_parts_of_a_blend_survive_a_file():
     assert make_config(tomllib.loads(to_toml(config))) == config
 
 
-def test_a_setting_that_is_none_is_left_out_of_a_file():
+def test_a_setting_of_none_is_left_out_of_a_file():
     config = RunConfig(model={"name": "ltocf", "step_size": None})
     assert "step_size" not in to_toml(config)
 

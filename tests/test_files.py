@@ -45,7 +45,7 @@ def names(path: Path) -> set[str]:
     return {file.name for file in path.iterdir()}
 
 
-def test_of_two_writers_the_second_is_told_who_is_there(tmp_path, other):
+def test_of_two_writers_the_second_is_told_which_process_holds_the_lock(tmp_path, other):
     message = f"process {other.pid} is writing it; wait until that has ended"
     with (
         pytest.raises(RunError, match=message),

@@ -7,7 +7,7 @@ from ltocf.machine import examine
 from ltocf.threads import usable_cores
 
 
-def test_it_names_what_will_be_used():
+def test_the_doctor_names_the_cores_and_memory_that_will_be_used():
     found = examine()
     assert found.threads == usable_cores() <= found.cores
     assert found.processor and found.python
@@ -16,7 +16,7 @@ def test_it_names_what_will_be_used():
     assert json.loads(json.dumps(found.to_dict()))["threads"] == found.threads
 
 
-def test_a_busy_computer_is_said(monkeypatch):
+def test_a_busy_computer_is_mentioned(monkeypatch):
     monkeypatch.setattr(machine.os, "getloadavg", lambda: (99.0, 0.0, 0.0))  # type: ignore[attr-defined]
     assert any("busy" in line for line in examine().advice)
     monkeypatch.setattr(machine.os, "getloadavg", lambda: (0.0, 0.0, 0.0))  # type: ignore[attr-defined]

@@ -46,7 +46,7 @@ def test_the_first_version_of_control_groups_is_read_too(tmp_path):
     assert available_bytes(machine(tmp_path, endless)) == 8 * GIB
 
 
-def test_where_nobody_can_tell_nothing_is_refused(tmp_path, monkeypatch):
+def test_where_free_memory_is_unknown_nothing_is_refused(tmp_path, monkeypatch):
     assert available_bytes(tmp_path) is None
     monkeypatch.setattr("ltocf.memory.available_bytes", lambda: None)
     require_memory(1e30, "everything", "do less")
@@ -63,7 +63,7 @@ def test_it_can_be_overruled(monkeypatch):
 
 
 @pytest.mark.parametrize("model", ["ltocf", "ease", "turbocf", "neumf"])
-def test_what_will_not_fit_is_said_before_it_starts(hamlet, monkeypatch, model):
+def test_work_that_needs_too_much_memory_is_refused_before_it_starts(hamlet, monkeypatch, model):
     monkeypatch.setenv("LTOCF_MEMORY", "0.00001")
     with pytest.raises(ConfigError, match=r"needs about .* of memory, but 0\.0 GB are available"):
         Recommender(model).fit(hamlet)

@@ -1,4 +1,4 @@
-"""What is kept to save time, where, and how much of it: all of it can be had again."""
+"""Caches: where they are and how large they may grow. Everything in them can be made again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shrink(directory: Path, most_bytes: int = MOST_BYTES) -> None:
 
 
 def contents() -> dict[str, int]:
-    """How many bytes each directory of the cache holds, by name."""
+    """The size of each directory of the cache in bytes, by name."""
     root = cache_root()
     if not root.is_dir():
         return {}
@@ -52,7 +52,7 @@ def contents() -> dict[str, int]:
 
 
 def clear() -> int:
-    """Remove everything that is cached; how many bytes that were."""
+    """Remove everything that is cached; returns how many bytes were freed."""
     total = sum(contents().values())
     for name in contents():
         shutil.rmtree(cache_root() / name)

@@ -97,7 +97,7 @@ class Client:
         return total
 
     def take_back(self, key: str) -> Answer:
-        """As if the event with this key had never come."""
+        """Take back the event with this key, as if it had never come."""
         return self.request("DELETE", f"/events/{_part(key)}")
 
     def forget(self, user: str) -> None:
@@ -122,7 +122,7 @@ class Client:
         return found
 
     def explain(self, item: str, **whose: Any) -> Answer:
-        """Of `user=` or `history=`: the exact terms of one score."""
+        """The exact terms of one score, for `user=` or for `history=`."""
         return self._get("/explanations", item=item, **whose)
 
     def similar_items(self, item: str, k: int = 10) -> Answer:
@@ -199,7 +199,7 @@ class Client:
 
 
 def _part(id_: str) -> str:
-    """An id as part of a path: '.' and '..' would be taken for directories on the way."""
+    """An id as part of a URL path; '.' and '..' are refused, since they mean directories."""
     text = quote(str(id_), safe="")
     return text.replace(".", "%2E") if set(text) == {"."} else text
 

@@ -39,7 +39,7 @@ class Digests:
 
     @classmethod
     def read(cls, directory: Path) -> Digests:
-        """As written; a ValueError if it is none of ours, an OSError if it cannot be read."""
+        """The file's contents; a ValueError for another form, an OSError if unreadable."""
         if not os.path.lexists(directory / FILE):
             return cls(directory, {})
         allowed = json.loads(read_text(directory / FILE))

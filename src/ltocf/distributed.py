@@ -54,7 +54,7 @@ def rank() -> int:
 
 
 def is_first() -> bool:
-    """The one that prints and writes."""
+    """Whether this is the process that prints and writes."""
     return rank() == 0
 
 
@@ -68,105 +68,117 @@ def _restarts() -> int:
 
 
 def device(kind: str) -> str:
-    """ "cuda" is this process's own GPU of the machine."""
+    """The device of this process: of several on one machine, each has a GPU of its own."""
     local = os.environ.get("LOCAL_RANK", "0")
     return f"cuda:{local}" if kind == "cuda" and count() > 1 else kind
 
 
 def wait() -> None:
-    """Until all are here."""
+    """Wait until all processes have come to this point."""
     if count() > 1:
         _together(dist.barrier)
 
 
 def own_share(n: int, rank_: int | None = None) -> slice:
-    """Which of n rows or columns are this process's, or that one's: as equal shares as can be."""
+    """Which of n rows or columns belong to this process, or to `rank_`, in nearly equal shares."""
     of = rank() if rank_ is None else rank_
     return slice(n * of // count(), n * (of + 1) // count())
 
 
-def check_columns(dim: int) -> None:
-    if dim < count():
-        raise ConfigError(
-            f"dim = {dim} cannot be split over {count()} processes: each needs a column of its "
-            f"own; start at most {dim} or use a larger dim"
-        )
-
-
-_split = False  # whether tables hold one process's columns, so that sums over columns are parts
-
-
-@contextmanager
-def columns_split() -> Iterator[None]:
-    """Within the block, tables hold this process's columns; elsewhere all of them."""
-    global _split
-    _split = count() > 1
-    try:
-        yield
-    finally:
-        _split = False
-
-
 def same_at_all_(tensor: Tensor) -> None:
-    """Give every process the first one's, in place."""
+    """Overwrite the tensor with that of the first process, at every process."""
     if count() > 1:
         _together(partial(dist.broadcast, tensor, 0))
 
 
-def total(part: Tensor) -> Tensor:
-    """The sum over processes, for what all go on to compute alike from it: its gradient, which all
-    have whole, is that of every part."""
-    if not _split:
-        return part
-    summed: Tensor = _Total.apply(part, False)  # type: ignore[no-untyped-call]
-    return summed
+class Columns:
+    """The columns of a model's embeddings: all of them, or, while it `is_split`, this process's.
 
+    Sums over columns are then sums over processes; otherwise every method returns what it is given.
+    `dim` is how many there are, None where a model's columns mix, so that one process has them all.
+    """
 
-def total_soon(part: Tensor) -> Callable[[], Tensor]:
-    """The sum over processes, without a gradient and in place: asked for now, waited for when what
-    is returned is called."""
-    if not _split:
-        return lambda: part
-    sent = list[Any]()
-    _together(lambda: sent.append(dist.all_reduce(part, async_op=True)))
+    def __init__(self, dim: int | None = None) -> None:
+        self.dim, self.is_split = dim, False
 
-    def arrived() -> Tensor:
-        _together(sent[0].wait)
-        return part
+    def check(self, model: str) -> None:
+        """A ConfigError if there are more processes than can share the columns of the model."""
+        if count() == 1:
+            return
+        if self.dim is None:
+            raise ConfigError(
+                f"{model} cannot be trained by {count()} processes: only ltocf (with "
+                "propagation='spectral'), lightgcn and mf have columns to split; start one process"
+            )
+        if self.dim < count():
+            raise ConfigError(
+                f"dim = {self.dim} cannot be split over {count()} processes: each needs a column "
+                f"of its own; start at most {self.dim} or use a larger dim"
+            )
 
-    return arrived
+    def split_(self, table: Tensor) -> None:
+        """Keep this process's columns of the table, in place."""
+        assert self.dim is not None
+        # The parameter stays the same object, with other data: whoever holds it sees its columns.
+        table.data = table.data[:, own_share(self.dim)].clone()
+        self.is_split = count() > 1
 
+    def join_(self, table: Tensor) -> None:
+        """Undo `split_`, at every process."""
+        table.data = self.joined(table.data)
+        self.is_split = False
 
-def total_for_columns(part: Tensor) -> Tensor:
-    """The sum over processes, for what each uses with its own columns: every process has a part of
-    the gradient too, and those are summed."""
-    if not _split:
-        return part
-    summed: Tensor = _Total.apply(part, True)  # type: ignore[no-untyped-call]
-    return summed
+    def joined(self, table: Tensor) -> Tensor:
+        """The whole table, at every process, from each one's columns. (n, dim)"""
+        if not self.is_split:
+            return table
+        assert self.dim is not None
+        out = table.new_empty(len(table), self.dim)
+        for source in range(count()):
+            columns = own_share(self.dim, source)
+            part = table.contiguous()
+            if source != rank():
+                part = table.new_empty(len(table), columns.stop - columns.start)
+            _together(partial(dist.broadcast, part, source))
+            out[:, columns] = part
+        return out
 
+    def total(self, part: Tensor) -> Tensor:
+        """The sum over processes, for what all go on to compute alike from it: its gradient, which
+        all have whole, is that of every part."""
+        if not self.is_split:
+            return part
+        summed: Tensor = _Total.apply(part, False)  # type: ignore[no-untyped-call]
+        return summed
 
-def used_by_columns(whole: Tensor) -> Tensor:
-    """What all have alike, used by each with its own columns: the gradients are summed."""
-    if not _split:
-        return whole
-    used: Tensor = _Used.apply(whole)  # type: ignore[no-untyped-call]
-    return used
+    def total_soon(self, part: Tensor) -> Callable[[], Tensor]:
+        """The sum over processes, without a gradient and in place: asked for now, waited for when
+        what is returned is called."""
+        if not self.is_split:
+            return lambda: part
+        sent = list[Any]()
+        _together(lambda: sent.append(dist.all_reduce(part, async_op=True)))
 
+        def arrived() -> Tensor:
+            _together(sent[0].wait)
+            return part
 
-def joined_columns(table: Tensor, dim: int) -> Tensor:
-    """The whole table, at every process, from each one's columns. (n, dim)"""
-    if count() == 1:
-        return table
-    out = table.new_empty(len(table), dim)
-    for source in range(count()):
-        columns = own_share(dim, source)
-        part = table.contiguous()
-        if source != rank():
-            part = table.new_empty(len(table), columns.stop - columns.start)
-        _together(partial(dist.broadcast, part, source))
-        out[:, columns] = part
-    return out
+        return arrived
+
+    def total_for_own(self, part: Tensor) -> Tensor:
+        """The sum over processes, for what each uses with its own columns: every process has a part
+        of the gradient too, and those are summed."""
+        if not self.is_split:
+            return part
+        summed: Tensor = _Total.apply(part, True)  # type: ignore[no-untyped-call]
+        return summed
+
+    def shared(self, whole: Tensor) -> Tensor:
+        """What all have alike, used by each with its own columns: the gradients are summed."""
+        if not self.is_split:
+            return whole
+        used: Tensor = _SharedInput.apply(whole)  # type: ignore[no-untyped-call]
+        return used
 
 
 def columns_at_first(table: Tensor, dim: int) -> Tensor:
@@ -186,7 +198,7 @@ def columns_at_first(table: Tensor, dim: int) -> Tensor:
 
 
 def joined_rows(part: Any) -> list[Any]:
-    """What each process has, at every process, in their order: for small things."""
+    """What each process has, in the order of ranks, at every process; for small objects."""
     if count() == 1:
         return [part]
     parts: list[Any] = [None] * count()
@@ -205,7 +217,7 @@ class _Total(torch.autograd.Function):
         return _sum(gradient) if ctx.gradients_differ else gradient, None
 
 
-class _Used(torch.autograd.Function):
+class _SharedInput(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, whole: Tensor) -> Tensor:
         return whole.view_as(whole)

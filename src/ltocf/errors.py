@@ -3,7 +3,7 @@
 LtocfError
     ConfigError      a setting: an unknown key, model or value
     DataError        an input file, an id, a split
-    RunError         a run directory that is damaged, foreign or in the way; a training that ended
+    RunError         a run directory that is damaged, foreign or occupied; a training that ended
 """
 
 

@@ -121,18 +121,22 @@ def os_reason(failure: Exception) -> str | None:
     if isinstance(failure, OSError):
         return failure.strerror or str(failure)
     # All that polars says of a disk that is full when it writes the end of a Parquet file.
-    return "not all of it was taken" if "transport error" in str(failure) else None
+    incomplete = "transport error" in str(failure)
+    return "the write was incomplete; is the disk full?" if incomplete else None
 
 
 def refuse_occupied(
     path: str | Path, *, marker: str, overwrite: bool, error: type[LtocfError] = DataError
 ) -> None:
-    """Fail where `new_directory` would: to be called before the work that fills the directory."""
+    """Raise what `new_directory` would, before the work that fills the directory is done."""
     target = real(path)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not (target / marker).is_file():
-        raise error(f"{path}: is in the way and holds no {marker}; choose another output")
+        raise error(
+            f"{path}: already exists and is no directory of ours (no {marker}); "
+            "choose another output"
+        )
     if not overwrite:
         raise error(
             f"{path}: already exists; choose another output, or pass overwrite=True (--overwrite)"

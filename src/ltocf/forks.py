@@ -14,8 +14,11 @@ from ltocf.errors import RunError
 TASKS = Path("/proc/self/task")  # Linux only; elsewhere nothing is known, and nothing refused
 
 
-class _Polars:
-    """Whether it had threads: before the last fork, and in the process that this one came from."""
+class _PolarsThreads:
+    """Whether polars had threads: before the last fork, and in the process that this one came from.
+
+    It is state of the process, as a fork is, and no setting: only the two hooks below write it.
+    """
 
     had_threads_before_fork = False
     lost_threads = False
@@ -23,7 +26,7 @@ class _Polars:
 
 def refuse_forked() -> None:
     """A RunError where polars would wait for ever."""
-    if _Polars.lost_threads:
+    if _PolarsThreads.lost_threads:
         raise RunError(
             "this process was forked from one that had used polars, which hangs in the child; "
             "start processes with 'spawn' or 'forkserver', or load the run after the fork alone "
@@ -33,12 +36,14 @@ def refuse_forked() -> None:
 
 def _look() -> None:
     """Before a fork. A child that forks in turn has no such threads, and its children hang too."""
-    _Polars.had_threads_before_fork = _Polars.lost_threads or "polars-0" in _thread_names()
+    _PolarsThreads.had_threads_before_fork = (
+        _PolarsThreads.lost_threads or "polars-0" in _thread_names()
+    )
 
 
 def _note() -> None:
     """In the child."""
-    _Polars.lost_threads = _Polars.had_threads_before_fork
+    _PolarsThreads.lost_threads = _PolarsThreads.had_threads_before_fork
 
 
 def _thread_names() -> list[str]:

@@ -15,7 +15,7 @@ GIGABYTE = 1e9
 
 
 def require_memory(needed: float, what: str, advice: str) -> None:
-    """A ConfigError if `what` needs more bytes than there are; nothing if nobody can tell."""
+    """A ConfigError if `what` needs more bytes than are free; no check where that is unknown."""
     there = available_bytes()
     if there is not None and needed > there:
         raise ConfigError(
@@ -26,7 +26,7 @@ def require_memory(needed: float, what: str, advice: str) -> None:
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """The least of what the machine has to give and what limits allow; None if it is not known."""
+    """The smallest of the machine's free memory and the limits on this process; None if unknown."""
     if told := os.environ.get(VARIABLE):
         try:
             return int(float(told) * GIGABYTE)

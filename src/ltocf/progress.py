@@ -1,4 +1,4 @@
-"""How far a long piece of work has come, told to whoever watches."""
+"""The protocol by which long work reports how far it has come."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bars:
 
 
 class Lines:
-    """What a log file gets: short work leaves no line, long work is never silent."""
+    """Progress as lines of a log: none for short work, one every ten seconds for long work."""
 
     def __init__(self, labels: dict[str, str]) -> None:
         self.labels, self.said_at = labels, time.monotonic()

@@ -49,7 +49,7 @@ def test_whoever_stops_in_the_middle_leaves_no_thread_behind():
     assert threading.active_count() == before
 
 
-def test_an_error_while_drawing_reaches_who_waits():
+def test_an_error_in_the_drawing_thread_is_raised_where_batches_are_read():
     def draw(start, stop):
         raise ValueError("cannot draw")
 

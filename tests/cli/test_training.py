@@ -87,7 +87,7 @@ def test_an_output_that_is_taken_is_refused_before_anything_is_done(ltocf, log, 
     (log.parent / "taken").mkdir()
     (log.parent / "taken" / "precious").touch()
     code, _, err = ltocf("train", log.name, "-o", "taken")
-    assert code == 2 and "taken: is in the way" in err
+    assert code == 2 and "taken: already exists and is no directory of ours" in err
     assert not (log.parent / "visits-data").exists()
 
 

@@ -124,7 +124,7 @@ def test_tune(subject: str, tmp_path: Path) -> None:
     trained = name == "blend" and "trained" in subject
     usable = [
         space for space, key in choices.items()
-        if key in fields or (key == "epochs" and (trained or not MODELS[name].solved))
+        if key in fields or (key == "epochs" and (trained or not MODELS[name].solved()))
     ]  # fmt: skip
     if name == "blend" and not trained:
         usable = []

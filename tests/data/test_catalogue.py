@@ -83,7 +83,7 @@ def test_a_json_list_in_a_csv_is_a_list_of_tags(tmp_path):
     assert read_items(tmp_path / "t.csv", "item").attributes["tags"].to_list() == [["a", "b"], []]
 
 
-def test_a_missing_file_of_json_lines_is_told(tmp_path):
+def test_a_missing_file_of_json_lines_is_one_clear_error(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         read_items(tmp_path / "none.jsonl", "item")
 

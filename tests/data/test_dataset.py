@@ -66,7 +66,7 @@ def test_the_directory_is_plain_parquet_and_json(saved):
     ]
 
 
-def test_without_validation_names_or_times_there_is_none_of_them(tmp_path, town):
+def test_a_data_set_without_validation_names_or_times_has_no_files_for_them(tmp_path, town):
     from ltocf.data.interactions import Interactions
     from ltocf.data.splits import split_pairs
 
@@ -155,7 +155,8 @@ def test_what_is_there_is_not_overwritten_unless_asked(town, saved):
 def test_a_directory_that_is_not_ours_is_never_overwritten(town, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").touch()
-    with pytest.raises(DataError, match=r"is in the way and holds no dataset\.json"):
+    message = r"already exists and is no directory of ours \(no dataset\.json\)"
+    with pytest.raises(DataError, match=message):
         town.save(tmp_path / "photos", overwrite=True)
     assert (tmp_path / "photos" / "cat.jpg").exists()
 

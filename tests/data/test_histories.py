@@ -31,14 +31,14 @@ def timed(seed: int, n_users: int = 12, n_items: int = 9, latest: int = 6) -> In
 
 
 @given(st.integers(0, 10_000))
-def test_later_counts_are_what_a_loop_counts(seed):
+def test_how_many_items_came_later_equals_a_plain_count(seed):
     train = timed(seed)
     for place, (user, time) in enumerate(zip(train.users, train.timestamps, strict=True)):
         later = (train.users == user) & (train.timestamps > time)
         assert train.later_counts[place] == later.sum()
 
 
-def test_nothing_came_later_where_nobody_knows_the_times():
+def test_without_times_no_item_counts_as_later():
     train = interactions_of([(0, 1), (0, 2)], 1, 3)
     assert histories_of(train).toarray().tolist() == [[0, 1, 1]]
     with pytest.raises(DataError, match="no times"):

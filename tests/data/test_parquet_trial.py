@@ -18,7 +18,7 @@ def test_a_good_file_passes(log):
     assert len(read_log(log).interactions) == 2
 
 
-def test_what_would_end_this_process_is_one_line(log, capfd):
+def test_a_file_that_would_crash_this_process_is_one_clear_error(log, capfd):
     content = bytearray(log.read_bytes())
     end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     for position in (end // 3, end + 40):  # in a page, and in the footer

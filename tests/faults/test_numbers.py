@@ -47,7 +47,7 @@ def fitted(name: str, graph: sparse.csr_array, **settings: object) -> Recommende
         wanted["dim"] = (SETTINGS | settings)["dim"]
     if name == "multvae":  # whose loss has no negatives
         del wanted["negatives"]
-    if MODELS[name].solved:
+    if MODELS[name].solved():
         wanted = {key: value for key, value in wanted.items() if key in fields}
     assert known.model_name == name
     return Recommender(name, **wanted).fit(graph)

@@ -40,7 +40,7 @@ def shrink() -> None:
     sums = [
         hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in TEXTS.values()
     ]
-    catalog.PUBLISHED[PUBLISHED] = catalog.Published(
+    catalog.PUBLISHED[PUBLISHED] = catalog.PublishedSet(
         (sums[0], sums[1]), users=3000, items=3002, train=9000, test=3000
     )
 

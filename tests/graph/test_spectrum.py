@@ -68,7 +68,9 @@ def test_a_cache_changes_nothing_and_a_damaged_entry_is_ignored(
 
 
 @pytest.mark.usefixtures("iterated")
-def test_a_spectrum_can_be_ended_by_who_watches_it(graph: BipartiteGraph, tmp_path: Path) -> None:
+def test_the_computation_of_a_spectrum_can_be_stopped_through_its_progress(
+    graph: BipartiteGraph, tmp_path: Path
+) -> None:
     def at_once(stage: str, done: float, total: float | None = None, note: str = "") -> None:
         raise OutOfTime
 

@@ -7,6 +7,7 @@ from torch.testing import assert_close
 
 from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import BPR, Loss, Softmax
+from ltocf.distributed import Columns
 from ltocf.models.batch_loss import batch_loss
 from ltocf.models.losses import score_loss
 
@@ -25,7 +26,7 @@ def table() -> Tensor:
     return torch.randn(USERS + ITEMS, 4, dtype=torch.float64, generator=random).requires_grad_()
 
 
-def in_parts(*sizes: int) -> ChunkedBatch:
+def in_chunks(*sizes: int) -> ChunkedBatch:
     columns = zip(*(column.split(sizes) for column in BATCH), strict=True)
     return ChunkedBatch(PAIRS, (Batch(*chunk) for chunk in columns))
 
@@ -33,7 +34,12 @@ def in_parts(*sizes: int) -> ChunkedBatch:
 def ours(batch: ChunkedBatch, loss: Loss) -> tuple[Tensor, Tensor, Tensor]:
     rows = table()
     mean, counts = batch_loss(
-        rows, batch, USERS, loss, lambda near, far: score_loss(near[:, 0], far, loss)
+        rows,
+        batch,
+        USERS,
+        loss,
+        lambda positive, negative: score_loss(positive[:, 0], negative, loss),
+        Columns(),
     )
     (3 * mean).backward()  # type: ignore[no-untyped-call]
     assert rows.grad is not None
@@ -57,7 +63,7 @@ def plain(loss: Loss) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name}-{loss.sampling}")
 def test_the_loss_and_its_gradient_are_those_of_plain_indexing(loss: Loss) -> None:
-    mean, gradient, _ = ours(in_parts(PAIRS), loss)
+    mean, gradient, _ = ours(in_chunks(PAIRS), loss)
     expected_mean, expected_gradient = plain(loss)
     assert_close(mean, expected_mean)
     assert_close(gradient, expected_gradient)
@@ -65,11 +71,11 @@ def test_the_loss_and_its_gradient_are_those_of_plain_indexing(loss: Loss) -> No
 
 @pytest.mark.parametrize("loss", LOSSES[:3], ids=lambda loss: f"{loss.name}-{loss.sampling}")
 def test_parts_change_nothing(loss: Loss) -> None:
-    assert_close(ours(in_parts(17, 1, 22), loss), ours(in_parts(PAIRS), loss))
+    assert_close(ours(in_chunks(17, 1, 22), loss), ours(in_chunks(PAIRS), loss))
 
 
 def test_rows_are_counted_once_a_pair_and_negatives_by_their_mean() -> None:
-    counts = ours(in_parts(17, 23), BPR(sampling="uniform"))[2]
+    counts = ours(in_chunks(17, 23), BPR(sampling="uniform"))[2]
     expected = torch.zeros(USERS + ITEMS, dtype=torch.float64)
     for user, positive, negatives in zip(*BATCH, strict=True):
         expected[user] += 1

@@ -48,7 +48,9 @@ def fit(model: Model, config: TrainConfig, loss: Loss, *, seed: int, **more: Any
     model.solve_(seed)
     if "state" not in more:
         model.draw_(seed)
-    return train(model, config, loss, seed=seed, **more).records if model.trained else []
+    if model.solved(model.config):
+        return []
+    return train(model, config, loss, seed=seed, **more).records
 
 
 def random_graph() -> BipartiteGraph:

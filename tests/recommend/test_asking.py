@@ -12,7 +12,7 @@ LOG = pl.DataFrame({"user": [0, 0, 1, 1, 2, 2, 3], "item": [5, 6, 5, 7, 6, 7, 5]
 
 
 @pytest.mark.parametrize("wrong", [True, None, 1.5, float("inf"), [True], np.bool_(True)])
-def test_what_is_no_id_is_told_in_one_line(wrong):
+def test_what_is_no_id_is_one_clear_error(wrong):
     recommender = Recommender("popularity").fit(LOG)
     with pytest.raises(DataError, match="an id is a text or a whole number, got"):
         recommender.recommend(wrong, 1)

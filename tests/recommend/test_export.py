@@ -91,7 +91,7 @@ def test_onnx_scores_histories_as_the_model_does(town, exported):
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_onnx_knows_what_came_last(hamlet, tmp_path):
+def test_onnx_scores_weigh_the_latest_items_as_the_model_does(hamlet, tmp_path):
     recent = Recommender("lightgcn", epochs=1, dim=8, recency=0.9).fit(hamlet)
     export(recent, tmp_path / "out", ["onnx"])
     session = onnxruntime.InferenceSession(tmp_path / "out" / "histories.onnx")
@@ -181,7 +181,7 @@ def test_lists_go_with_vectors_and_into_csv(town, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["parquet", "hnsw"])
-def test_who_has_no_vectors_is_told_what_can_be_exported(hamlet, tmp_path, format):
+def test_a_model_without_vectors_says_what_can_be_exported(hamlet, tmp_path, format):
     message = "gfcf has no embeddings to export; .*--format lists.*--format neighbours"
     with pytest.raises(ConfigError, match=message):
         export(Recommender("gfcf", rank=4).fit(hamlet), tmp_path / "out", ["lists", format])
@@ -195,7 +195,7 @@ def test_an_unknown_format_and_a_full_directory_are_refused(town, tmp_path):
         export(town, tmp_path / "out", ["faiss"])
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").touch()
-    with pytest.raises(DataError, match="is in the way"):
+    with pytest.raises(DataError, match="already exists and is no directory of ours"):
         export(town, tmp_path / "out")
 
 

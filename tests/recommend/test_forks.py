@@ -1,4 +1,5 @@
-"""A forked child cannot use polars once its parent has: it is told, and never left hanging."""
+"""A forked child cannot use polars once its parent has: it is told, and never left hanging. Threads
+that ask at once get their lists."""
 
 import os
 import signal
@@ -40,10 +41,16 @@ def run(tmp_path_factory):
     return path
 
 
-def outcome(script, *arguments):
+def outcome(script, *arguments, **environment):
     """What a parent of its own prints: this process has threads of many kinds by now."""
     command = [sys.executable, "-W", "ignore", "-c", PARENT + script, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=4 * SECONDS)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=8 * SECONDS,
+        env=os.environ | environment,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -62,6 +69,27 @@ print(child(lambda: sys.exit(child(lambda: recommender.recommend([0, 1], 2)))))
     assert told.count("'spawn' or 'forkserver', or load the run after the fork alone") == 3
 
 
+def test_a_child_is_told_whatever_model_was_fitted_and_whatever_it_asks_for(run, tmp_path):
+    log = tmp_path / "log.csv"
+    pl.DataFrame(LOG).write_csv(log)
+    script = """
+from ltocf.data.dataset import Dataset
+from ltocf.runs.update import update_run
+
+log = pl.read_csv(sys.argv[2])
+for name in ("ltocf", "chebycf", "cmn", "neumf"):
+    trained = {} if name == "chebycf" else {"dim": 2, "epochs": 1, "protocol": "fixed"}
+    recommender = Recommender(name, **trained).fit(log)
+    print(child(lambda: recommender.recommend_new([5], 2)))
+print(child(lambda: Recommender("ease").fit(log)))
+print(child(lambda: Dataset.load(sys.argv[1] + "/data")))
+print(child(lambda: update_run(sys.argv[1], sys.argv[2])))
+"""
+    told = outcome(script, run, log)
+    assert told.count("was forked from one that had used polars") == 7
+    assert told.count("\n2\n") == 7
+
+
 def test_a_child_that_loads_the_run_itself_answers(run):
     script = "print(child(lambda: Recommender.load(sys.argv[1]).recommend([0, 1], 2)))"
     assert outcome(script, run) == "0\n"
@@ -75,3 +103,17 @@ child(lambda: None)
 print(before.equals(recommender.recommend([0, 1], 2)))
 """
     assert outcome(script, run) == "True\n"
+
+
+@pytest.mark.parametrize("name", ["ease", "cmn"])
+def test_lists_at_once_do_not_abort_where_numba_has_only_its_work_queue(name):
+    script = f"""
+from concurrent.futures import ThreadPoolExecutor
+trained = {{}} if sys.argv[1] == "ease" else {{"dim": 2, "epochs": 1, "protocol": "fixed"}}
+recommender = Recommender(sys.argv[1], **trained).fit(pl.DataFrame({LOG!r}))
+wanted = recommender.recommend([0, 1, 2, 3], 2)
+with ThreadPoolExecutor(8) as pool:
+    lists = list(pool.map(lambda _: recommender.recommend([0, 1, 2, 3], 2), range(64)))
+print(all(wanted.equals(found) for found in lists))
+"""
+    assert outcome(script, name, NUMBA_THREADING_LAYER="workqueue") == "True\n"

@@ -50,7 +50,7 @@ def test_old_items_without_times_came_before_every_event():
     assert_array_equal(joined.toarray()[0], np.float32([1, 1 / 2, 0, 0, 1 / 2, 0]))
 
 
-def test_nobody_has_only_their_events():
+def test_a_newcomer_has_only_their_events():
     joined = joined_histories(of([1, 2, 3]), [person(NOBODY, [0], [9]), person(NOBODY, [], [])])
     assert_array_equal(joined.toarray(), [[1, 0, 0, 0, 0, 0], [0] * 6])
 

@@ -6,7 +6,7 @@ from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.tables import names_apart
 
 
-def test_a_taken_name_is_told_apart_and_so_is_its_new_one():
+def test_a_column_name_that_is_taken_gets_a_suffix_and_so_does_that_one():
     assert names_apart(["name", "score"], {"score"}) == {"name": "name", "score": "item_score"}
     both = names_apart(["score", "item_score"], {"score"})
     assert both == {"score": "item_item_score", "item_score": "item_score"}

@@ -118,7 +118,7 @@ def test_zeros_of_a_matrix_are_no_interactions():
         (pl.DataFrame({"user": [1], "thing": [2]}), "cannot guess the item column"),
     ],
 )
-def test_a_log_that_is_none_is_refused_in_one_line(log, message):
+def test_what_cannot_be_read_as_a_log_is_refused_in_one_line(log, message):
     with pytest.raises(DataError, match=message) as caught:
         Recommender("popularity").fit(log)
     assert "\n" not in str(caught.value)

@@ -44,7 +44,7 @@ def test_random_folds_test_every_pair_once():
     assert all(not pairs(fold.test) & pairs(fold.train) for fold in folds)
 
 
-def test_what_cannot_be_cut_is_told():
+def test_what_cannot_be_cut_is_an_error_that_says_why():
     with pytest.raises(ConfigError, match="need the time"):
         list(cut_folds(log(times=False), 2, "time"))
     with pytest.raises(ConfigError, match="choose one of: time, random"):

@@ -74,7 +74,7 @@ def test_an_output_that_is_taken_is_refused_before_the_work(measured, tmp_path, 
     monkeypatch.setattr("ltocf.runs.refit.fit_for", lambda *_, **__: pytest.fail("it was fitted"))
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "precious").touch()
-    with pytest.raises(RunError, match="is in the way"):
+    with pytest.raises(RunError, match="already exists and is no directory of ours"):
         refit_run(measured, tmp_path / "taken")
 
 

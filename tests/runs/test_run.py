@@ -120,7 +120,7 @@ def test_a_damaged_file_is_named(copy, name, kind):
         ("config.toml", b"a = " + b"[" * 100_000, "damaged run: .*cannot be read as TOML"),
     ],
 )
-def test_a_wrong_file_is_named_even_where_nobody_kept_its_digest(copy, name, content, message):
+def test_a_damaged_file_is_named_even_where_no_digest_was_kept(copy, name, content, message):
     (copy / "digests.json").unlink()
     (copy / "data" / "digests.json").unlink()
     (copy / name).write_bytes(content)

@@ -135,7 +135,7 @@ def test_integer_ids_meet_text_ids(tmp_path):
     assert Recommender.load(tmp_path / "run").recommend(1, 1, keep_seen=True).height == 1
 
 
-def test_what_becomes_known_leaves_the_test_set(hamlet):
+def test_a_test_pair_that_the_new_log_has_leaves_the_test_set(hamlet):
     split = hamlet.split
     taken = split.test.select(np.arange(len(split.test)) < 10)
     bigger, added = enlarge(hamlet, taken)
@@ -332,7 +332,7 @@ def test_what_a_killed_update_left_is_removed_by_the_next(tmp_path, monkeypatch)
     assert Run.open(tmp_path / "run").dataset.counts["users"] == 14
 
 
-def test_nobody_returns_to_the_version_before_while_an_update_runs(tmp_path):
+def test_a_rollback_while_an_update_runs_is_refused(tmp_path):
     run = save(tmp_path / "run")
     update_run(run, NEWS, epochs=0)
     with (

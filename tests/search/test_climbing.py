@@ -39,7 +39,7 @@ def test_a_climb_goes_on_from_the_best_of_its_starts() -> None:
     assert max(tried, key=merit) == {"a": 3, "b": 1}
 
 
-def test_paths_lead_up_and_down_from_where_one_stands() -> None:
+def test_climbing_paths_go_up_and_down_from_the_starting_value() -> None:
     assert paths_from(VALUES, 2) == [(3, 4, 5), (1,)]
     assert paths_from(VALUES, 5) == [(), (4, 3, 2, 1)]
     assert paths_from(VALUES, 2.5) == [(3, 4, 5), (2, 1)]

@@ -58,6 +58,12 @@ def test_a_closed_form_is_tuned_by_its_validation_recall(hamlet, tmp_path):
     assert 2 <= report.best.model.get("rank", 2) <= 16
 
 
+def test_a_model_may_be_given_by_its_name_and_paths_as_texts(hamlet, tmp_path):
+    hamlet.save(tmp_path / "data")
+    report = tune(str(tmp_path / "data"), "gfcf", str(tmp_path / "study"), trials=1)
+    assert report.best.model_name == "gfcf"
+
+
 def test_a_study_of_other_choices_is_not_mixed_in(hamlet, tmp_path):
     config = make_config({}, ["model=gfcf"])
     tune(hamlet, config, tmp_path, trials=1, space=["rank=2:8"])
@@ -71,7 +77,7 @@ def test_a_study_of_other_choices_is_not_mixed_in(hamlet, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["rank", "rank=", "rank=5", "rank=5:2", "rank=a:b", "=1:2"])
-def test_a_choice_that_is_none_is_refused(text):
+def test_a_text_that_is_no_search_dimension_is_refused(text):
     with pytest.raises(ConfigError, match=r"expected key=low:high or key=a\|b\|c"):
         SearchDimension.parse(text)
 

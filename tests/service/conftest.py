@@ -21,6 +21,9 @@ SETTINGS = {
     "ease": {},
     "blend": {},
     "mf": {"dim": 8, "epochs": 2, "negatives": 4, "protocol": "fixed"},
+    "cmn": {"dim": 8, "epochs": 1, "negatives": 2, "protocol": "fixed"},
+    "ngcf": {"dim": 8, "epochs": 1, "negatives": 2, "protocol": "fixed"},
+    "neumf": {"dim": 8, "epochs": 1, "negatives": 2, "protocol": "fixed"},
     "popularity": {},
 }
 

@@ -57,7 +57,7 @@ def test_many_users_at_once(store):
     assert [found[f"u{n}"][0].time for n in range(1200)] == list(range(1200))
 
 
-def test_who_is_forgotten_leaves_nothing_but_that(store):
+def test_of_a_forgotten_person_nothing_but_a_marker_is_left(store):
     store.add([[Event("ann", "tea", 5), Event("bob", "tea", 6), Event("ann", "jazz", 7)]])
     store.forget("ann")
     (left,) = store.of_users(["ann"])["ann"]

@@ -66,15 +66,21 @@ def test_a_list_after_the_update_is_that_of_the_offline_update(name, fitted, sto
         assert ours.equals(Recommender.load(offline.path).recommend(users, 10))
 
 
+@pytest.mark.parametrize("name", ["mf", "cmn", "ngcf", "neumf"])
 def test_a_newcomer_among_the_judged_does_not_stop_a_model_that_has_no_lists_for_them(
-    fitted, store, tmp_path
+    name, fitted, store, tmp_path
 ):
-    fitted("mf").save(tmp_path / "run")
+    fitted(name).save(tmp_path / "run")
     run = Run.open(tmp_path / "run")
+    gone = run.dataset.split.train.user_ids.ids[30]
     store.add([events_of(run.dataset)])  # the newcomer's come last
-    _, added, check = update_from_events(run, store, checked=0.2)
+    store.forget(gone)
+    updated, added, check = update_from_events(run, store, checked=0.2)
     assert added.interactions > 0
     assert check is not None and check.events > 0
+    assert gone not in updated.dataset.split.known.user_ids.ids.to_list()
+    last, _, _ = update_from_events(updated, store, checked=0)
+    assert Recommender.load(last.path).recommend("newcomer", 5).height == 5
 
 
 def test_the_latest_events_are_kept_for_the_check_and_learned_the_next_time(run, store):
@@ -117,7 +123,7 @@ def test_a_model_that_is_clearly_worse_is_not_taken(run, store, monkeypatch):
         model.weight.data[: model.graph.n_users].neg_()  # what they like least comes first
         return model
 
-    monkeypatch.setattr("ltocf.service.upkeep.event_update.refit", spoil)
+    monkeypatch.setattr("ltocf.service.upkeep.event_update.warm_start", spoil)
     monkeypatch.setattr(
         "ltocf.service.upkeep.event_update._with_events", lambda data, _: (data, ADDED)
     )

@@ -97,7 +97,7 @@ def test_times_that_run_away_are_given_up_for_those_given(monkeypatch: pytest.Mo
     assert model.extracted_times() == approx([1, 2, 3])
 
 
-def test_from_far_too_deep_the_times_begin_no_deeper_than_they_may_end() -> None:
+def test_times_that_start_too_deep_are_first_pulled_back_to_the_deepest_allowed() -> None:
     model = LTOCF(fit(TOWN, config(epochs=0)).model.graph, LTOCF.Config(dim=8, end_time=48.0))
     assert model.times().tolist() == approx(np.linspace(0, DEEPEST, 5))
 
@@ -113,7 +113,7 @@ def test_what_was_learned_on_held_out_pairs_goes_into_the_fit_on_all_pairs() -> 
     assert len(only_train.model.graph.interactions) == len(split.train)
 
 
-def test_the_two_halves_make_the_whole() -> None:
+def test_choosing_epochs_and_fitting_for_them_is_what_fit_does() -> None:
     whole = fit(TOWN, config())
     chosen = choose_epochs(TOWN, config())
     assert len(chosen.model.graph.interactions) == len(chosen.dataset.split.train)

@@ -163,7 +163,7 @@ def test_a_sparse_log_trains_with_or_without_something_to_choose_the_epoch_by(
 
 
 @pytest.mark.parametrize("loss", [BPR(negatives=4), Softmax(negatives=8), BSL(negatives=8)])
-def test_items_that_stay_alike_are_said_after_the_first_epoch(split, caplog, loss):
+def test_a_training_that_learns_nothing_is_reported_after_the_first_epoch(split, caplog, loss):
     once = FAST.model_copy(update={"epochs": 1})
     train(split, once, loss)
     assert not caplog.records

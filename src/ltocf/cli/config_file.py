@@ -18,7 +18,7 @@ def read_options(path: Path, command: Any) -> dict[str, Any]:
     except OSError as failure:
         raise ConfigError(f"{path}: cannot be read: {failure.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as failure:
-        raise ConfigError(f"{path}: is no TOML: {failure}") from None
+        raise ConfigError(f"{path}: is not valid TOML: {failure}") from None
     names = {written_name(one): one.name for one in command.params if one.name not in UNWRITTEN}
     for key in table:
         if key not in names:

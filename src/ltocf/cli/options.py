@@ -1,4 +1,4 @@
-"""What several commands take."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def process_count() -> int:
 
 
 def owns_the_output() -> bool:
-    """Whether this process is the first of its kind to look: not a later rank, not restarted."""
+    """Whether this process checks the output: the first rank, and not one that was restarted."""
     restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
     return restarts == 0 and int(os.environ.get("RANK", "0")) == 0
 
@@ -132,7 +132,7 @@ def refuse_unknown(run: Path, strict: bool = False, **ids: Sequence[str] | None)
 
 
 def the_only(values: Sequence[str] | None, flag: str) -> str | None:
-    """The value of an option that may be given once: of two, none is silently forgotten."""
+    """The value of an option that may be given once; giving it twice is an error."""
     if values is not None and len(values) > 1:
         raise ConfigError(f"{flag} is given {len(values)} times; give it once")
     return values[0] if values else None

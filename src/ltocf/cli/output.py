@@ -89,7 +89,7 @@ def cells(rows: pl.DataFrame) -> list[list[str]]:
 
 
 def _cell(value: Any) -> str:
-    """Scores by four digits, tags as they were written, and nothing for what is not known."""
+    """A value as text: scores with four digits, tags as they were written, nothing for null."""
     if isinstance(value, float):
         return f"{value:.4f}"
     if isinstance(value, list):

@@ -137,7 +137,7 @@ def serve(
 
 
 def make_settings(given: Mapping[str, Any]) -> Settings:
-    """From the command's parameters."""
+    """The settings of the service, from the command's parameters."""
     every = given["update_every"]
     paths = given["log_paths"]
     return settings_of(
@@ -162,7 +162,7 @@ def make_settings(given: Mapping[str, Any]) -> Settings:
 
 
 def read_again(context: typer.Context) -> Settings:
-    """The settings as the command line and the file say now."""
+    """Read the settings again, as the command line and the file say now."""
     import sys
 
     arguments = sys.argv[sys.argv.index("serve") + 1 :]

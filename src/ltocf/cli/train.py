@@ -181,8 +181,8 @@ def _prepared(settings: RunConfig, output: Path, given: dict[str, Any]) -> RunCo
         if given:
             flag = "--" + next(iter(given)).replace("_", "-")
             raise ConfigError(
-                f"{flag} tells how to read a log; {settings.dataset!r} is none: it is prepared "
-                "already, or there is no such file"
+                f"{flag} tells how to read a log, and {settings.dataset!r} is a data set that is "
+                f"prepared already; leave {flag} out"
             )
         return settings
     with show_progress() as progress:

@@ -1,4 +1,4 @@
-"""What is known of the items beside who touched them: typed attributes, a row for each item.
+"""The attributes of the items, typed, with a row for each item.
 
 A catalogue never changes. What a service learns of its items makes another one, in which every old
 item keeps its row and new ones come after them.

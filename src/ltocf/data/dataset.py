@@ -36,6 +36,7 @@ from ltocf.data.times import TimeForm, unit_of_times
 from ltocf.digests import Digests, read_at_rest
 from ltocf.errors import DataError
 from ltocf.files import new_directory
+from ltocf.forks import refuse_forked
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +147,7 @@ class Dataset:
 
         One that another process replaces meanwhile is read again.
         """
+        refuse_forked()
         directory = Path(directory)
         return read_at_rest(
             partial(cls._load, directory), partial(read_digests, directory), eq, DataError

@@ -44,6 +44,8 @@ def write_dataset(
 ) -> dict[str, int]:
     """Write all files; a subset comes in pieces that ascend by user and item. Returns counts."""
     counts, fingerprint = {"users": len(users), "items": items.height}, ""
+    # The fingerprint is of train alone: it names caches, such as spectra, that depend on nothing
+    # else.
     for subset in SUBSETS:
         digest = _write_pairs(directory / f"{subset}.parquet", subsets[subset])
         counts[subset] = digest.length
@@ -76,8 +78,10 @@ def _write_pairs(path: Path, pieces: Iterable[Arrays]) -> RowDigest:
         digest.update(piece["user"], piece["item"], piece.get("weight"))
         if len(piece["user"]):
             written.append(path.with_name(f"{path.name}.{len(written)}"))
+            # Not compressed: it is read once, right below, and then removed.
             pl.DataFrame(piece).write_parquet(written[-1], compression="uncompressed")
     if written:
+        # Without globbing: a folder may be called 'shop [1]'.
         whole = pl.scan_parquet(written, glob=False)
         whole.sink_parquet(path, compression_level=1, engine="streaming")
     for file in written:
@@ -121,6 +125,8 @@ def read_description(directory: Path) -> dict[str, Any]:
 
 def read_table(directory: Path, name: str) -> pl.DataFrame:
     try:
+        # A file whose digest was checked is one that we wrote. Any other may crash polars, so a
+        # process of its own tries it first.
         if not (directory / DIGESTS).is_file():
             refuse_unreadable({directory / name: name})
         return pl.read_parquet(directory / name, glob=False)
@@ -148,6 +154,7 @@ def read_pairs(
         raise damaged(directory, f"{name} is not the one that {MARKER} describes")
     users, items = (table[column].to_numpy() for column in ("user", "item"))
     for rows, ids in ((users, user_ids), (items, item_ids)):
+        # Compiled kernels do not check bounds: a row out of range would read foreign memory.
         if rows.dtype != np.int32 or rows.min() < 0 or rows.max() >= len(ids):
             raise damaged(directory, f"{name} holds rows that no id belongs to")
     times, weights = (

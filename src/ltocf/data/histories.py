@@ -26,6 +26,8 @@ def histories_of(train: Interactions, *, ordered: bool = True) -> csr_array:
 
     entries = np.ones(len(train), dtype=np.float32)
     if ordered and train.timestamps is not None:
+        # Not the times themselves: ranks mean the same for people who come daily and for people who
+        # come once a year.
         entries /= 1 + train.later_counts
     return csr_array((entries, train.items, train.indptr), shape=(train.n_users, train.n_items))
 
@@ -37,6 +39,7 @@ def interaction_matrix(train: Interactions) -> csr_array:
 
     values = np.ones(len(train), dtype=np.float32)
     if train.strengths is not None:
+        # A penalty is tuned for entries of 1; with larger ones it would regularise less.
         values = train.strengths / np.sqrt(np.square(train.strengths).mean(dtype=np.float64))
     arrays = (values.astype(np.float32), train.items, train.indptr)
     return csr_array(arrays, shape=(train.n_users, train.n_items))
@@ -91,7 +94,9 @@ class HistoryWeights:
         strengths = self._raw_strengths(histories, own)
         values = self._recency(histories) * strengths
         rows = _rows_of_entries(histories)
+        # By strengths alone: recency shifts weight within a history, and must not change its sum.
         sums = np.bincount(rows, strengths, minlength=histories.shape[0])
+        # An item that nobody had in training has the strength 0, and must not divide by it.
         items = item_strengths[histories.indices]
         return _with_values(histories, values / np.sqrt(sums[rows] * np.where(items > 0, items, 1)))
 
@@ -115,6 +120,7 @@ class HistoryWeights:
             return found
         users = np.repeat(own, np.diff(histories.indptr))
         wanted, there = pair_keys(users, histories.indices, train.n_items), train.keys
+        # Keys are sorted, since pairs are; what lies beyond the last one is not there either.
         places = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
         known = (users >= 0) & (there[places] == wanted)
         found[known] = train.strengths[places[known]]
@@ -129,6 +135,7 @@ def _scaled(histories: csr_array, values: NDArray[np.float64]) -> NDArray[np.flo
     """The values with a mean of 1 in every row."""
     rows, counts = _rows_of_entries(histories), np.diff(histories.indptr)
     sums = np.bincount(rows, values, minlength=len(counts))
+    # Powers of many old items can underflow to a sum of 0.
     scaled: NDArray[np.float64] = values * (counts / np.maximum(sums, 1e-300))[rows]
     return scaled
 

@@ -145,7 +145,7 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
     fresh = known.select(~contains(train, known))
     for name, subset in (("train", train), ("test", fresh)):
         if not len(subset):
-            raise DataError(f"the {name} set holds no interaction that the other one leaves to it")
+            raise DataError(f"every interaction of the {name} set is in the other one too")
     return Split(train, train.empty(), fresh, dropped=len(test) - len(fresh))
 
 

@@ -20,14 +20,14 @@ Response = Callable[[Tensor], Tensor]  # of the eigenvalues of P, on [0, 1], in 
 COLUMNS = 64  # of one run of the recurrence: its tables stay cached
 
 
-class Deflated(NamedTuple):
+class DeflatedFilter(NamedTuple):
     """h(P) = p(P) + V diag(excess) V^T, p a polynomial of a low degree."""
 
     coefficients: Tensor  # of p(x^2) as a Chebyshev series on A
     excess: Tensor  # (rank,)
 
 
-def deflate(response: Response, values: Tensor, degree: int) -> Deflated:
+def deflate(response: Response, values: Tensor, degree: int) -> DeflatedFilter:
     """Split h into a polynomial and what the leading eigenvalues of P (descending) need beyond it.
 
     p interpolates h on [0, the least of the values], a short interval on which a low degree is
@@ -43,7 +43,7 @@ def deflate(response: Response, values: Tensor, degree: int) -> Deflated:
 
     nodes = chebyshev_nodes(2 * degree + 1)
     coefficients = chebyshev_coefficients(polynomial(nodes**2), tolerance=0)
-    return Deflated(coefficients, response(values) - polynomial(values))
+    return DeflatedFilter(coefficients, response(values) - polynomial(values))
 
 
 def filter_items(graph: BipartiteGraph, X: Tensor, coefficients: Tensor) -> Tensor:

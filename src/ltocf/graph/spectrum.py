@@ -148,7 +148,7 @@ def _load(path: Path) -> SingularVectors | None:
 
 
 def _save(path: Path, vectors: SingularVectors) -> None:
-    """Best effort: a cache that cannot be written costs time, not the result."""
+    """Save the vectors if possible: without a cache the result is the same, only later."""
     try:
         with replacing(path) as temporary:
             save_file(vectors._asdict(), temporary, {"digest": _digest(path.stem, vectors)})
@@ -158,7 +158,7 @@ def _save(path: Path, vectors: SingularVectors) -> None:
 
 
 def _digest(name: str, vectors: SingularVectors) -> str:
-    """Of the numbers, and of what they are: a file under another's name is no more than damaged."""
+    """A digest of the numbers and of what they stand for: a renamed file counts as damaged."""
     digest = hashlib.sha256(f"{name} {vectors.items.dtype} {tuple(vectors.items.shape)}".encode())
     for tensor in vectors:
         digest.update(tensor.contiguous().numpy().data)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
@@ -14,6 +14,9 @@ from torch import Tensor
 from ltocf.draws import uniform
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.operator import apply
+from ltocf.threads import share_out
+
+STARTS = 256  # nodes whose walks one thread takes at a time
 
 
 def visits(graph: BipartiteGraph, walks: int, length: int, keep: int, seed: int) -> csr_array:
@@ -22,7 +25,13 @@ def visits(graph: BipartiteGraph, walks: int, length: int, keep: int, seed: int)
     key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     nodes = np.zeros((graph.n_nodes, keep), dtype=np.int32)
     counts = np.zeros((graph.n_nodes, keep), dtype=np.float32)
-    _count(graph.indptr, graph.neighbours, walks, length, key, nodes, counts)
+
+    # Not Numba's own threads: where it has only its work queue, two models that are fitted at once
+    # in one process would abort it.
+    def count(first: int, last: int) -> None:
+        _count(first, last, graph.indptr, graph.neighbours, walks, length, key, nodes, counts)
+
+    share_out(count, graph.n_nodes, STARTS)
     totals = np.maximum(counts.sum(1, keepdims=True), 1)
     shares: NDArray[np.float32] = (counts / totals).ravel()
     indptr = np.arange(graph.n_nodes + 1) * keep
@@ -47,11 +56,19 @@ class Visits:
         return torch.from_numpy(self.weights.T @ E.numpy())
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _count(
-    indptr: Any, neighbours: Any, walks: Any, length: Any, key: Any, nodes: Any, counts: Any
+    first: Any,
+    last: Any,
+    indptr: Any,
+    neighbours: Any,
+    walks: Any,
+    length: Any,
+    key: Any,
+    nodes: Any,
+    counts: Any,
 ) -> None:
-    for start in prange(len(nodes)):
+    for start in range(first, last):
         if indptr[start] == indptr[start + 1]:
             continue
         seen = np.empty(walks * length, np.int32)

@@ -78,33 +78,21 @@ class Models(MutableMapping[str, "type[Model]"]):
 
 MODELS = Models()
 
-OLD_NAMES = {"sansa": "sparse_ease"}  # of runs and configs that were written before a renaming
-
-
-def current_name(name: str) -> str:
-    return OLD_NAMES.get(name, name)
-
 
 def summary(name: str) -> str:
     """The first line of a model's file, read and not imported: torch need not be waited for."""
-    text = files(__name__).joinpath(f"{current_name(name)}.py").read_text(encoding="utf-8")
+    text = files(__name__).joinpath(f"{name}.py").read_text(encoding="utf-8")
     return text.partition('"""')[2].partition('"""')[0].splitlines()[0]
 
 
 def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
     """The settings of the model called `name`, or a ConfigError that says what is wrong."""
-    name = current_name(name)
     if name not in MODELS:
         raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}, auto")
     return validated(MODELS[name].Config, options, f"the settings of model {name!r}")
 
 
-def trains(name: str, options: Mapping[str, Any]) -> bool:
-    """Whether such a model has anything to train; the others are solved."""
-    return MODELS[current_name(name)].trains(check_settings(name, options))
-
-
 def build_model(graph: BipartiteGraph, name: str, options: Mapping[str, Any]) -> Model:
     """The model called `name` with these settings, not yet initialised."""
     config = check_settings(name, options)
-    return MODELS[current_name(name)](graph, config)
+    return MODELS[name](graph, config)

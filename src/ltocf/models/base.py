@@ -15,6 +15,7 @@ from ltocf.batches.ahead import Batch, Batches, ChunkedBatch
 from ltocf.batches.triples import DrawBy, TripleBatches
 from ltocf.config import Loss, TrainConfig
 from ltocf.data.interactions import Interactions
+from ltocf.distributed import Columns
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.progress import Progress, silent
@@ -53,7 +54,6 @@ class Model(nn.Module, ABC):
 
     Config: ClassVar[type[ModelConfig]]
     losses: ClassVar[tuple[str, ...]] = ("bpr", "softmax", "bsl")  # that it can be trained with
-    solved: ClassVar[bool] = False  # in closed form; else there may be something to train
     trains_on_gpu: ClassVar[bool] = False
     # What the rows of a tensor of its state stand for, so that an update can move them: sizes do
     # not tell, as there may be as many users as items.
@@ -65,23 +65,20 @@ class Model(nn.Module, ABC):
         self.people = graph.interactions  # of users alone, where other nodes count as users
         self.report: Progress = silent  # to be called by whatever takes long; it may raise
         self.progress, self.noise = 0.0, torch.Generator()  # as before_step_() was told
+        self.columns = Columns()  # that several processes can share, if any
 
     @classmethod
-    def trains(cls, config: ModelConfig) -> bool:
-        """Whether a model of these settings has anything to train."""
-        return not cls.solved
-
-    @property
-    def trained(self) -> bool:
-        """Whether there is anything to train; the rest is solved."""
-        return not self.solved
+    def solved(cls, config: ModelConfig | None = None) -> bool:
+        """Whether a model of these settings is solved in closed form, and has nothing to train;
+        without settings, whether every model of this class is."""
+        return False
 
     @abstractmethod
     def scorer(self) -> Scorer:
         """Do the expensive part once, without gradients."""
 
     def initialise_(self, seed: int) -> None:
-        """Solve what is solved and draw what is trained."""
+        """Solve the closed forms and draw the initial parameters of the rest."""
         self.solve_(seed)
         self.draw_(seed)
 
@@ -121,14 +118,15 @@ class Model(nn.Module, ABC):
                 f"start_from: needs a run with vectors of dim {own.shape[1]}, found {found}"
             )
         with torch.no_grad():
+            # In place: the optimiser may hold the parameter already.
             own.copy_(theirs)
 
     def negatives(self, loss: Loss) -> int:
-        """How many the loss takes; of these data, where it leaves that to them."""
+        """How many negatives the loss takes; unless it says, the density of the data decides."""
         return loss.negatives_for(self.graph.interactions.density)
 
     def l2(self, loss: Loss) -> float:
-        """On the vectors of a batch; as these data ask for, where the loss leaves that to them."""
+        """The penalty on a batch's vectors; unless the loss says, the pairs per user decide."""
         return loss.l2_for(self.graph.interactions.pairs_per_user)
 
     def take_learned_from_(self, other: Self) -> None:
@@ -160,7 +158,7 @@ class Model(nn.Module, ABC):
     def batches(
         self, loss: Loss, *, batch_size: int, draw_by: DrawBy, seed: int, epoch: int
     ) -> Batches:
-        """One epoch of what `loss` takes."""
+        """The training triples of one epoch, as `loss` takes them."""
         return TripleBatches(
             self.graph.interactions,
             batch_size=batch_size,
@@ -171,7 +169,7 @@ class Model(nn.Module, ABC):
         )
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
-        """The mean loss of a batch, or of a part of one."""
+        """The mean loss of a batch, or of a chunk of one."""
         raise AssertionError(f"{type(self).__name__} is solved, not trained")
 
     def add_gradients_(self, batch: ChunkedBatch, loss: Loss) -> float:
@@ -179,14 +177,14 @@ class Model(nn.Module, ABC):
 
         Memory must not grow with the size of the batch."""
         total = 0.0
-        for part in batch.chunks:
-            share = self.loss(part, loss) * (len(part.users) / batch.rows)
+        for chunk in batch.chunks:
+            share = self.loss(chunk, loss) * (len(chunk.users) / batch.rows)
             share.backward()  # type: ignore[no-untyped-call]
             total += float(share.detach())
         return total
 
     def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
-        """What is trained how, by name."""
+        """The groups of parameters to train, by name."""
         learned = [parameter for parameter in self.parameters() if parameter.requires_grad]
         return {"weights": ParameterGroup(learned, self.learning_rate(config))}
 
@@ -194,7 +192,7 @@ class Model(nn.Module, ABC):
         return config.learning_rate_for(self.graph.interactions.pairs_per_node)
 
     def extracted_times(self) -> list[float]:
-        """For the history: when an ODE's states are read, if it is one."""
+        """When the states of an ODE are read, for the history; empty for other models."""
         return []
 
     def responses(self) -> dict[str, Response]:
@@ -205,21 +203,6 @@ class Model(nn.Module, ABC):
             "response to draw"
         )
 
-    @property
-    def splits_columns(self) -> bool:
-        """Whether several processes can train it, each with its columns of the embeddings."""
-        return False
-
-    def check_columns(self) -> None:
-        """A ConfigError if there are fewer columns than processes."""
-
-    def split_columns_(self) -> None:
-        """Keep this process's columns, to train them beside the other processes."""
-        raise AssertionError(f"{type(self).__name__} trains in one process")
-
-    def join_columns_(self) -> None:
-        """Become whole again, at every process."""
-
     def before_step_(self, progress: float, seed: int) -> None:
         """Take the share of training that is done and a seed for what the loss draws, such as
         dropout; a resumed run is told the same."""
@@ -227,4 +210,4 @@ class Model(nn.Module, ABC):
         self.noise.manual_seed(seed)
 
     def after_step_(self) -> None:
-        """Restore what an optimiser step may have broken."""
+        """Restore constraints on the parameters that an optimiser step may have violated."""

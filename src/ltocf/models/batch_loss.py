@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import SHARED, Loss
-from ltocf.distributed import total_soon
+from ltocf.distributed import Columns
 from ltocf.models.pair_scores import add_products_, dot_products, write_scores_
 
 ScoreLoss = Callable[[Tensor, Tensor], Tensor]  # of positives (n, orders) and negatives (n, any)
@@ -33,16 +33,17 @@ def batch_loss(
     n_users: int,
     loss: Loss,
     of_scores: ScoreLoss,
+    columns: Columns,
     empty_like: Callable[[Tensor], Tensor] = torch.empty_like,
 ) -> BatchLoss:
-    """The mean of `of_scores` over the batch; items' rows in the table come after users'.
-
-    `empty_like` makes room for the gradient."""
+    """The mean of `of_scores` over the batch. Items' rows in the table come after users'; the table
+    may have one process's `columns` alone. `empty_like` makes room for the gradient."""
     rows = table.detach()
     gradient = empty_like(rows).zero_() if table.requires_grad else None
     counts = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
     mean = torch.zeros((), dtype=torch.float64)
-    for scores in _one_ahead(_scored(chunk, rows, n_users, loss) for chunk in batch.chunks):
+    chunks = (_scored(chunk, rows, n_users, loss, columns) for chunk in batch.chunks)
+    for scores in _one_ahead(chunks):
         scores.arrive_()
         leaves = scores.near.requires_grad_(), scores.far.requires_grad_()
         with torch.enable_grad():
@@ -56,7 +57,9 @@ def batch_loss(
     return BatchLoss(collected, counts)
 
 
-def _scored(chunk: Batch, rows: Tensor, n_users: int, loss: Loss) -> _Own | _Shared:
+def _scored(
+    chunk: Batch, rows: Tensor, n_users: int, loss: Loss, columns: Columns
+) -> _Own | _Shared:
     users = chunk.users.to(rows.device)
     positives, negatives = (
         items.reshape(len(users), -1).to(rows.device)
@@ -65,8 +68,9 @@ def _scored(chunk: Batch, rows: Tensor, n_users: int, loss: Loss) -> _Own | _Sha
     near = positives + n_users
     if loss.sampling == "shared":
         shared = negatives.flatten()[: loss.negatives or SHARED] + n_users
-        return _Shared(rows, users, near, shared)
-    return _Own(rows, users, near, negatives, n_users, hardest=loss.sampling == "hardest")
+        return _Shared(rows, users, near, shared, columns)
+    hardest = loss.sampling == "hardest"
+    return _Own(rows, users, near, negatives, n_users, columns, hardest=hardest)
 
 
 def _one_ahead(chunks: Iterator[_Own | _Shared]) -> Iterator[_Own | _Shared]:
@@ -94,6 +98,8 @@ class _Own:
         near: Tensor,
         negatives: Tensor,
         n_users: int,
+        columns: Columns,
+        *,
         hardest: bool,
     ) -> None:
         self.table, self.users, self.hardest = table, users, hardest
@@ -102,7 +108,7 @@ class _Own:
         scores = table.new_empty((n, orders + negatives.shape[1]))
         write_scores_(table, users, near, 0, scores, 0)
         write_scores_(table, users, negatives, n_users, scores, orders)
-        self.scores = total_soon(scores)
+        self.scores = columns.total_soon(scores)
 
     def arrive_(self) -> None:
         scores, orders = self.scores(), self.near_rows.shape[1]
@@ -121,11 +127,13 @@ class _Own:
 class _Shared:
     """Scores against negatives that all pairs share: one product scores them all."""
 
-    def __init__(self, table: Tensor, users: Tensor, near: Tensor, far: Tensor) -> None:
+    def __init__(
+        self, table: Tensor, users: Tensor, near: Tensor, far: Tensor, columns: Columns
+    ) -> None:
         self.table, self.users, self.near_rows, self.far_rows = table, users, near, far
         self.user_vectors, self.far_vectors = table[users], table[far]
-        self.near_scores = total_soon(dot_products(table, users, near))
-        self.far_scores = total_soon(self.user_vectors @ self.far_vectors.T)
+        self.near_scores = columns.total_soon(dot_products(table, users, near))
+        self.far_scores = columns.total_soon(self.user_vectors @ self.far_vectors.T)
 
     def arrive_(self) -> None:
         self.near, self.far = self.near_scores(), self.far_scores()

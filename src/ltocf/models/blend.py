@@ -94,13 +94,14 @@ class Blend(Model):
         }
 
     @classmethod
-    def trains(cls, config: ModelConfig) -> bool:
-        assert isinstance(config, BlendConfig)
-        return any(not MEMBERS[member.model].solved for member in config.members)
+    def solved(cls, config: ModelConfig | None = None) -> bool:
+        if not isinstance(config, BlendConfig):
+            return False
+        return all(MEMBERS[member.model].solved() for member in config.members)
 
     @property
-    def trained(self) -> bool:
-        return any(member.trained for member in self.members)
+    def _trained(self) -> list[Model]:
+        return [member for member in self.members if not member.solved(member.config)]
 
     def bytes_to_fit(self) -> float:
         return max(member.bytes_to_fit() for member in self.members)  # one after another
@@ -132,11 +133,11 @@ class Blend(Model):
         return BlendScorer([member.scorer() for member in self.members], weights)
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
-        trained = [member for member in self.members if member.trained]
-        return torch.stack([member.loss(batch, loss) for member in trained]).sum()
+        return torch.stack([member.loss(batch, loss) for member in self._trained]).sum()
 
     def add_gradients_(self, batch: ChunkedBatch, loss: Loss) -> float:
-        trained = [member for member in self.members if member.trained]
+        trained = self._trained
+        # Chunks are drawn once and read by every member: a second draw would be another batch.
         copies = tee(batch.chunks, len(trained))
         return sum(
             member.add_gradients_(ChunkedBatch(batch.rows, copy), loss)
@@ -147,7 +148,7 @@ class Blend(Model):
         return {
             f"{index}.{name}": group
             for index, member in enumerate(self.members)
-            if member.trained
+            if not member.solved(member.config)
             for name, group in member.parameter_groups(config).items()
         }
 

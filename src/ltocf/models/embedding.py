@@ -9,17 +9,11 @@ from typing import ClassVar, Literal, Self
 import torch
 import torch.nn.functional as F
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import Loss
-from ltocf.distributed import (
-    check_columns,
-    joined_columns,
-    own_share,
-    total,
-    total_for_columns,
-)
+from ltocf.distributed import Columns
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import SingularVectors, singular_vectors
 from ltocf.models.base import Model, ModelConfig
@@ -59,24 +53,18 @@ class EmbeddingModel(Model):
     def __init__(self, graph: BipartiteGraph, config: EmbeddingConfig) -> None:
         super().__init__(graph, config)
         self.weight = vectors_of_nodes(graph.n_nodes, config.dim)
-        self.is_split = False  # into columns, one process's of which are here
+        self.columns = Columns(config.dim if self.splits_columns else None)
         # The normalisation of a graph takes popularity away, and with few pairs vectors cannot
         # learn it: what is added to the finished scores gives it back.
         self.popularity: Tensor
         weight = torch.tensor(config.popularity or 0.0, dtype=torch.float64)
         self.register_buffer("popularity", weight)
 
-    def check_columns(self) -> None:
-        check_columns(self.config.dim)
-
-    def split_columns_(self) -> None:
-        own = self.weight.detach()[:, own_share(self.config.dim)]
-        self.weight, self.is_split = nn.Parameter(own.clone()), True
-
-    def join_columns_(self) -> None:
-        if self.is_split:
-            self.weight = nn.Parameter(joined_columns(self.weight.detach(), self.config.dim))
-            self.is_split = False
+    @property
+    def splits_columns(self) -> bool:
+        """Whether each column of the final embeddings comes from the same one of the initial ones,
+        so that processes can share them out."""
+        return False
 
     def draw_(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -97,12 +85,13 @@ class EmbeddingModel(Model):
         values = vectors.values.clamp(max=1)  # but for rounding they lie there
         final = torch.cat([vectors.users(self.graph), vectors.items]) * values.sqrt().float()
         final *= self.config.initial_std / final.square().mean().sqrt()
+        # See SMALLEST_RESPONSE: dividing by a vanishing response would make the start explode.
         least = SMALLEST_RESPONSE * float(self.response(torch.ones(1, dtype=torch.float64)))
         initial = final / self.response(values).clamp(min=least).float()
         return F.pad(initial, (0, self.weight.shape[1] - initial.shape[1]))
 
     def response(self, x: Tensor) -> Tensor:
-        """By what the model multiplies an eigenvector of the graph with eigenvalue x."""
+        """The factor that an eigenvector of the graph with eigenvalue x is multiplied by."""
         return torch.ones_like(x)
 
     @abstractmethod
@@ -118,9 +107,9 @@ class EmbeddingModel(Model):
         return self._unit_rows(final) if self.config.normalise else final
 
     def _unit_rows(self, table: Tensor) -> Tensor:
-        if not self.is_split:
+        if not self.columns.is_split:
             return F.normalize(table)
-        squares = total_for_columns(table.square().sum(1, keepdim=True))
+        squares = self.columns.total_for_own(table.square().sum(1, keepdim=True))
         return table / squares.sqrt().clamp(min=1e-12)
 
     @torch.no_grad()
@@ -128,8 +117,8 @@ class EmbeddingModel(Model):
         unit = self.config.normalise is True
         final = self._unit_rows(self.embeddings()) if unit else self.embeddings()
         fold = self.fold_in()
-        if self.is_split:  # all rank, each some users: what they need are whole rows
-            final, fold = joined_columns(final, self.config.dim), None
+        if self.columns.is_split:  # every process ranks some users, for which it needs whole rows
+            final, fold = self.columns.joined(final), None
         users, items = self.graph.split(final.detach().cpu())
         dots = DotScorer(users.numpy(), items.numpy(), self.graph.interactions, fold, unit=unit)
         return dots.with_popularity(float(self.popularity))
@@ -155,7 +144,7 @@ class EmbeddingModel(Model):
         return float(mean.detach())
 
     def batch_loss(self, batch: ChunkedBatch, loss: Loss) -> Tensor:
-        """The mean loss of a batch: one propagation for all of its parts."""
+        """The mean loss of a batch: one propagation for all of its chunks."""
         table = self._scored()
         mean, counts = batch_loss(
             table,
@@ -163,6 +152,7 @@ class EmbeddingModel(Model):
             self.graph.n_users,
             loss,
             lambda near, far: self.loss_of_scores(near, far, loss),
+            self.columns,
             self.graph.empty_like,
         )
         l2 = self.l2(loss)
@@ -170,7 +160,7 @@ class EmbeddingModel(Model):
             return mean
         penalised = table if self.penalise_final else self.weight
         norms = squared_norms(penalised, counts, self.graph.empty_like)
-        return mean + l2 / (2 * batch.rows) * total(norms)
+        return mean + l2 / (2 * batch.rows) * self.columns.total(norms)
 
     def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:
         """The mean loss of the scores of positives (n, orders) and of negatives (n, any)."""

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.item_tags import tags_as_users
-from ltocf.distributed import used_by_columns
 from ltocf.filters.chebyshev import chebyshev_filter, divide_by_x
 from ltocf.filters.chebyshev import evaluate as evaluate_series
 from ltocf.graph.bipartite import BipartiteGraph
@@ -66,7 +65,7 @@ class FilterModel(EmbeddingModel):
         return natural * self.factor(natural.sum())  # T_k(1) = 1 for every k
 
     def factor(self, at_one: Tensor) -> Tensor | float:
-        """What makes `scale` of the method's own response at 1."""
+        """The factor that turns the method's own response at 1 into `scale`."""
         return 1.0 if self.scale == "natural" else self.scale / at_one
 
     def response(self, x: Tensor) -> Tensor:
@@ -97,7 +96,7 @@ class FilterModel(EmbeddingModel):
         return torch.cat([table[:n_users], table[n_users + self.n_tags :]])
 
     def embeddings(self) -> Tensor:
-        coefficients = used_by_columns(self.coefficients())
+        coefficients = self.columns.shared(self.coefficients())
         if self.recent is None:
             return self.without_tags(chebyshev_filter(self.whole, self.initial(), coefficients))
         before_last = self._before_last_product(coefficients)

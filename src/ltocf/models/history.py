@@ -35,7 +35,6 @@ class HistoryModel(Model):
     """
 
     losses: ClassVar[tuple[str, ...]] = ()
-    solved: ClassVar[bool] = True
 
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         people, tag_weight = graph.interactions, getattr(config, "tag_weight", 0.0)
@@ -46,6 +45,10 @@ class HistoryModel(Model):
         self.history_weights = HistoryWeights(getattr(config, "recency", 0.0), people)
         self.history_weights.check(people)
         self.fitted: dict[str, Tensor] = {}
+
+    @classmethod
+    def solved(cls, config: ModelConfig | None = None) -> bool:
+        return True
 
     def solve_(self, seed: int) -> None:
         # Row-major from the start, as files hold it: a product rounds by the order of its operands.

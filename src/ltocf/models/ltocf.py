@@ -212,7 +212,9 @@ class LTOCF(FilterModel):
 
     def held_out_loss(self, held_out: Interactions, random: np.random.Generator) -> Tensor:
         assert self.lesson is not None
-        return self.lesson.loss(self.embeddings(), self.graph.n_users, held_out, random)
+        return self.lesson.loss(
+            self.embeddings(), self.graph.n_users, held_out, random, self.columns
+        )
 
     def starts_again_(self, epoch: int) -> bool:
         return self.lesson is not None and epoch == EPOCHS and self.lesson.end_(self.times)

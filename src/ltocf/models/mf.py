@@ -12,7 +12,6 @@ class MF(EmbeddingModel):
 
     Config = EmbeddingConfig
     trains_on_gpu = True
-
     splits_columns = True
 
     def embeddings(self) -> Tensor:

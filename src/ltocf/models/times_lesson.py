@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ltocf.data.interactions import Interactions
-from ltocf.distributed import total
+from ltocf.distributed import Columns
 from ltocf.models.base import ParameterGroup
 from ltocf.models.pair_scores import pair_scores
 from ltocf.ode.times import Times
@@ -61,7 +61,12 @@ class TimesLesson(nn.Module):
         return step % EVERY == 0 and int(self.left) > 0
 
     def loss(
-        self, table: Tensor, n_users: int, held_out: Interactions, random: np.random.Generator
+        self,
+        table: Tensor,
+        n_users: int,
+        held_out: Interactions,
+        random: np.random.Generator,
+        columns: Columns,
     ) -> Tensor:
         """Cross-entropy of some held-out items among uniform ones, at a learned temperature: a
         proper score, which no scaling and no collapse of the embeddings can lower. The table has
@@ -71,7 +76,7 @@ class TimesLesson(nn.Module):
         items = random.integers(0, held_out.n_items, (len(drawn), 1 + NEGATIVES))
         items[:, 0] = held_out.items[drawn]
         rows = torch.from_numpy(items) + n_users
-        scores = total(pair_scores(table, users.to(table.device), rows.to(table.device)))
+        scores = columns.total(pair_scores(table, users.to(table.device), rows.to(table.device)))
         wanted = torch.zeros_like(rows[:, 0]).to(table.device)
         return F.cross_entropy(scores * self.sharpness.exp(), wanted)
 

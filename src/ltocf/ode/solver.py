@@ -71,7 +71,7 @@ class Solver(ABC):
         return torch.cat([*pieces, times[-1:]])
 
     def is_stable(self, lowest: float, times: Tensor) -> bool:
-        """Whether what should decay does: from no interval does y' = x y, lowest <= x <= 0, come
+        """Whether what should decay does so: from no interval does y' = x y, lowest <= x <= 0, come
         out larger than it went in. Too long a step of an explicit solver makes it grow instead."""
         x = torch.linspace(lowest, 0, 9, dtype=torch.float64)
         known = times.detach().cpu().double()

@@ -30,11 +30,11 @@ class Times(nn.Module, ABC):
 
     @abstractmethod
     def move_to_(self, times: Tensor) -> None:
-        """Become what another object of as many times returns, in place."""
+        """Take over the times of another object that has as many, in place."""
 
     @abstractmethod
     def learned(self) -> list[nn.Parameter]:
-        """What an optimiser may move."""
+        """The parameters that an optimiser may change."""
 
     def project_(self) -> None:
         """Restore the order of the times after an optimiser step, in place."""

@@ -132,7 +132,7 @@ def _save(figure: Figure, folder: Path, name: str) -> None:
 
 
 def _size(chart: Chart) -> tuple[float, float]:
-    """Width and height in inches."""
+    """The size of the figure in inches: width and height."""
     return (4.2, 0.8 + 0.26 * len(chart.ticks)) if chart.kind == "dots" else (3.6, 2.6)
 
 
@@ -214,7 +214,7 @@ def _scale(axes: Any, chart: Chart) -> None:
 
 
 def _legend(figure: Figure, chart: Chart) -> None:
-    """Beneath the picture, where it covers nothing."""
+    """A legend beneath the picture, where it covers nothing."""
     labels = [*(series.label for series in chart.series), *chart.lines]
     fits = sum(map(len, labels)) < 40  # characters, in one row with their samples
     figure.legend(loc="outside lower center", ncols=len(labels) if fits else 2, columnspacing=1.2)

@@ -67,7 +67,9 @@ def evaluate_users(
     users = testable_users(test) if users is None else users
     if not len(users):
         raise DataError("nothing to evaluate: no user has test items")
+    # Processes rank a share of the users each and exchange hits, which are small, not scores.
     everybody, users = users, users[own_share(len(users))]
+    # One ranking serves all lengths: a list of 10 is the beginning of the list of 50.
     k = max(length_of_list(cut, test.n_items) for cut in ks)
     hits = np.zeros((len(users), k), np.bool_)
     counted = {k: np.zeros(test.n_items, np.int64) for k in ks}

@@ -28,7 +28,7 @@ class Ranked(NamedTuple):
 
 
 def length_of_list(k: int, n: int) -> int:
-    """How many of n there are in a list of k: k, or all of them; only k < 1 is refused."""
+    """The length of a list of k out of n: k, or n where there are fewer; k < 1 is refused."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ConfigError(f"k = {k!r}: must be a whole number of at least 1")
     return min(int(k), n)

@@ -1,4 +1,4 @@
-"""Which of several runs is better, and is that chance? Paired, over the same users."""
+"""Compare runs on the same test users: a paired bootstrap tells differences from chance."""
 
 from __future__ import annotations
 

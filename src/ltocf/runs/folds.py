@@ -1,4 +1,4 @@
-"""The settings of a run on several cuts of its data: how much of a figure is the cut."""
+"""Cross-validation of a run's settings: how much its figures depend on the cut."""
 
 from __future__ import annotations
 

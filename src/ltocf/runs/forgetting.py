@@ -8,7 +8,7 @@ from ltocf.data.ingest.leaving import forget_users
 from ltocf.data.interactions import Id
 from ltocf.progress import Progress, silent
 from ltocf.runs.run import Run
-from ltocf.runs.update import refit, store_update, updating
+from ltocf.runs.update import store_update, updating, warm_start
 from ltocf.runs.versions import drop_other_versions, root_of
 
 # Which of these ids belong to people who asked to be forgotten.
@@ -29,7 +29,8 @@ def forget_people(run: Run, forgotten: Forgotten, progress: Progress = silent) -
         return run
     with updating(run) as path:
         left, kept = forget_users(run.dataset, gone)
-        model = refit(run, left, epochs=0, kept_users=kept, progress=progress)
+        # No epochs: leaving must not wait for a training, nor depend on how it turns out.
+        model = warm_start(run, left, epochs=0, kept_users=kept, progress=progress)
         found = store_update(run, path, left, model)
     drop_other_versions(root)
     return found

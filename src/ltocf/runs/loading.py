@@ -1,4 +1,4 @@
-"""A run and what is in it, both of the same moment."""
+"""Load a run together with its contents, consistently even while it is being replaced."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ltocf.scorers.scorer import Scorer
 if TYPE_CHECKING:
     from ltocf.models.base import Model
 
-Found = TypeVar("Found")
+Contents = TypeVar("Contents")
 
 
 def load_run(path: Path) -> tuple[Run, Model]:
-    """A trained run and its model, both of the same moment."""
+    """A trained run and its model, from the same version of the files."""
     return _at_once(path, lambda run: run.load())
 
 
 def load_scorer(path: Path) -> tuple[Run, Scorer]:
-    """A trained run and what answers questions about it, both of the same moment."""
+    """A trained run and its scorer, from the same version of the files."""
     return _at_once(path, lambda run: run.scorer())
 
 
-def _at_once(path: Path, read: Callable[[Run], Found]) -> tuple[Run, Found]:
+def _at_once(path: Path, read: Callable[[Run], Contents]) -> tuple[Run, Contents]:
     for _ in range(ATTEMPTS):
         run = Run.open(path)
         try:
             return run, read(run)
         except ReplacedError:
             continue
-    raise ReplacedError(f"{path}: other processes replace it again and again; try later")
+    raise ReplacedError(f"{path}: other processes keep replacing it; try again later")
 
 
 def as_run(run: Run | str | Path) -> Run:

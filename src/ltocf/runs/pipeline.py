@@ -30,7 +30,7 @@ def start_run(
     config: RunConfig, output: Path, *, dataset: Dataset | None = None, overwrite: bool = False
 ) -> Run:
     """A run directory with everything checked and nothing trained."""
-    if is_first():  # to the others it may be the first one's new run that is there
+    if is_first():  # the other processes may already see the run that the first one has just made
         refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=RunError)
     dataset = cut_for(config, dataset or load_dataset(config.dataset))
     # A wrong setting must fail before anything is written.
@@ -91,7 +91,7 @@ def stopped_line(run: Run) -> str:
 
 def _train(run: Run, progress: Progress) -> Metrics:
     if run.finished:
-        run.forget_state()  # it may have been killed just before it did
+        run.forget_state()  # a killed process may have left its state behind
         raise RunError(f"{run.path}: already finished; nothing to resume")
     state = run.load_state()
     records = run.history()

@@ -1,4 +1,4 @@
-"""The road from measured to deployed: the chosen model on all pairs, test included."""
+"""Fit the chosen model to all pairs, test pairs included, to deploy it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 from ltocf.data.ingest.growth import with_every_pair
 from ltocf.errors import ConfigError, RunError
 from ltocf.files import refuse_occupied
-from ltocf.models import trains
 from ltocf.progress import Progress, silent
 from ltocf.runs.loading import as_run
 from ltocf.runs.pipeline import starting_point
 from ltocf.runs.run import Run
 from ltocf.runs.versions import MARKER
-from ltocf.training.fitting import fit_for
+from ltocf.training.fitting import fit_for, is_solved
 from ltocf.training.records import best_epoch
 
 
@@ -47,13 +46,12 @@ def refit_run(
     config = run.config.model_copy(update={"train": schedule})
     planned = config.train.epochs_for(run.dataset.split.seen.pairs_per_user)
     chosen = config.train.whole_schedule(planned if epochs is None else epochs, planned)
-    trained = trains(config.model_name, config.model_options)
     # As `fit` goes from train and validation to all pairs: with the times that were chosen.
     model = fit_for(
         chosen,
         dataset,
         config,
-        like=run.load() if trained else None,
+        like=None if is_solved(config) else run.load(),
         start=starting_point(run.config, run.dataset),
         progress=progress,
     ).model

@@ -71,6 +71,7 @@ class Run:
     ) -> Run:
         """A new directory with the settings and the data, and no weights yet."""
         keep_events(path)
+        # Last digits may change with a library: whoever repeats a run can see by which it was made.
         config = config.model_copy(update={"versions": library_versions()})
         with new_directory(path, marker=MARKER, overwrite=overwrite, error=RunError) as temporary:
             (temporary / MARKER).write_text(to_toml(config), encoding="utf-8")
@@ -113,6 +114,8 @@ class Run:
     @classmethod
     def _open(cls, path: Path, digests: Digests) -> Run:
         refuse_foreign(path)
+        # Settings and data, which are needed at once. Weights, which can be gigabytes, are checked
+        # when they are loaded.
         for name in IDENTITY:
             if problem := digests.problem(name):
                 raise RunError(f"damaged run: {path / name} {problem}; train it again")
@@ -162,7 +165,7 @@ class Run:
         return read_scorer(self._files, self.learned_from)
 
     def save_weights(self, model: Model) -> None:
-        """Keep the weights; a scorer that was made from others goes."""
+        """Write the weights and remove a scorer that was made from other weights."""
         write_weights(self._files, model.fitted_state())
 
     @property
@@ -182,6 +185,7 @@ class Run:
         from ltocf.training.records import TrainState
 
         arrays, counters = self._files.arrays(STATE)
+        # Copied out of the mapped file, which the next epoch replaces.
         tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         if set(counters) != set(COUNTERS):
             raise self._files.damaged(STATE, "lacks its counters")
@@ -211,7 +215,7 @@ class Run:
             raise self._files.damaged(PORTRAIT, "is not one of ours") from None
 
     def save_comparison(self, tried: list[dict[str, object]]) -> None:
-        """Keep what `auto` tried before it chose this model."""
+        """Write what `auto` tried before it chose this model."""
         with self.writing():
             self._files.put_text(COMPARISON, json.dumps(tried, indent=2) + "\n")
 
@@ -219,13 +223,14 @@ class Run:
         """Keep the weights and the test metrics; what resuming needed is no longer of use."""
         with self.writing():
             self.save_weights(model)
+            # The metrics come last: a run that has them counts as finished.
             write_scorer(self._files, model.scorer(), model.fitted_state())
             self._files.put_text(PORTRAIT, Portrait.of(model).to_json())
             self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
             self.forget_state()
 
     def save_metrics(self, metrics: Metrics) -> None:
-        """Of a model that was kept before it was tested."""
+        """Write the test metrics of a model whose weights were kept before it was tested."""
         with self.writing():
             self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
 

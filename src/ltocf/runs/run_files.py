@@ -23,7 +23,7 @@ class ReplacedError(RunError):
 
 
 class RunFiles:
-    """What is in a run directory, as long as it is the same run's: else a ReplacedError."""
+    """The files of a run directory; a ReplacedError once another run has taken its place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -87,7 +87,7 @@ class RunFiles:
         self.put(name, lambda file: file.write_text(text, encoding="utf-8"))
 
     def text(self, name: str) -> str:
-        """Of a file that exists()."""
+        """The text of a file that exists()."""
         try:
             return read_text(self.path / name)
         except (OSError, ValueError) as error:
@@ -106,7 +106,7 @@ class RunFiles:
         return arrays, metadata
 
     def damaged(self, name: str, what: str) -> RunError:
-        """What to raise about a file; a ReplacedError if it is no longer this run's."""
+        """The error to raise for a damaged file: a ReplacedError if the run itself was replaced."""
         self.digests()
         return RunError(f"{self.path}: damaged run: {name} {what}; train it again")
 

@@ -19,12 +19,12 @@ WEIGHTS, SCORER = "weights.safetensors", "scorer.safetensors"
 
 
 def as_arrays(tensors: Mapping[str, Tensor]) -> Arrays:
-    """The same memory, where that is the CPU's."""
+    """The tensors as arrays, without a copy where they are on the CPU."""
     return {name: value.detach().cpu().contiguous().numpy() for name, value in tensors.items()}
 
 
 def write_weights(files: RunFiles, weights: Mapping[str, Tensor]) -> None:
-    """Keep the weights; a scorer that was made from others goes."""
+    """Write the weights and remove a scorer that was made from other weights."""
     if (files.path / SCORER).exists():
         files.remove(SCORER)
     files.put_arrays(WEIGHTS, as_arrays(weights), {})

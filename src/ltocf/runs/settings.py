@@ -11,16 +11,7 @@ import numpy as np
 
 from ltocf.config import LOSSES, Loss, RunConfig, TrainConfig, read_toml, validated
 from ltocf.errors import ConfigError
-from ltocf.models import MODELS, check_settings, current_name
-
-# What settings were called in configs and runs that were written earlier.
-RENAMED = {
-    "": {"init": "start_from"},
-    "train": {"scheme": "draw_by", "average": "average_decay"},
-    "model": {"steps": "steps_per_interval"},
-}
-MOVED_TO_MODEL = ("time_learning_rate", "time_updates", "time_every")  # from [train]
-
+from ltocf.models import MODELS, check_settings
 
 Overrides = Iterable[str] | Mapping[str, Any]
 
@@ -32,10 +23,11 @@ def make_config(
 
     Those of a run were checked when it was made; its model checks its own when it is built, so
     that a list need not wait for torch."""
-    merged = _modernised(values)
+    merged = {key: dict(part) if isinstance(part, dict) else part for key, part in values.items()}
+    # A file need not name the model: this library is about one.
     merged["model"] = {"name": "ltocf"} | merged.get("model", {})
     wanted = parse_overrides(overrides)
-    for key, value in wanted.items():  # the model first: what a bare key means depends on it
+    for key, value in wanted.items():  # the model first: the section of a bare key depends on it
         if key in ("model", "model.name"):
             _name_model(merged, str(value))
     for key, value in wanted.items():
@@ -69,7 +61,7 @@ def read_config(path: Path, overrides: Overrides = (), *, of_run: bool = False) 
 
 
 def _name_model(merged: dict[str, Any], name: str) -> None:
-    """Another model than the file's takes none of that one's settings."""
+    """Choose the model; settings that the file gives for another model are dropped."""
     if merged["model"].get("name") != name:
         merged["model"] = {"name": name}
 
@@ -89,7 +81,7 @@ def parse_overrides(overrides: Overrides) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As a TOML file would give it back, so that a saved config is the one that was given."""
+    """The value as TOML would read it back, so that a saved config equals the given one."""
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -108,6 +100,8 @@ def _parse_override(text: str) -> tuple[str, Any]:
 
 def _parse_value(text: str) -> Any:
     try:
+        # TOML, so that lists, booleans and numbers are written as in a config file; a word that is
+        # none of these is the text itself, which saves quotes in a shell.
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
@@ -116,10 +110,10 @@ def _parse_value(text: str) -> Any:
 def means_something(key: str, model: str) -> bool:
     """Whether a model uses a setting: a closed form is not trained, and some losses are given."""
     section, name = _find(key, model)
-    kind = MODELS.get(current_name(model))
+    kind = MODELS.get(model)
     if kind is None or section not in ("loss", "train"):
         return True
-    if kind.solved:
+    if kind.solved():
         return section == "train" and name in ("protocol", "validation", "validation_cut")
     return section == "train" or bool(kind.losses)
 
@@ -127,7 +121,7 @@ def means_something(key: str, model: str) -> bool:
 def _place(key: str, model: str) -> tuple[str, str]:
     """The section and the name of a key that the model uses."""
     if not means_something(key, model):
-        solved = MODELS[current_name(model)].solved
+        solved = MODELS[model].solved()
         why = "it is solved in closed form, not trained" if solved else "its loss is its own"
         raise ConfigError(f"{key!r} means nothing to {model!r}: {why}")
     return _find(key, model)
@@ -143,7 +137,7 @@ def _find(key: str, model: str) -> tuple[str, str]:
 
 
 def _section(name: str, model: str) -> str:
-    kind = MODELS.get(current_name(model))
+    kind = MODELS.get(model)
     loss_fields = {field for loss in LOSSES.values() for field in loss.model_fields}
     if name == "loss":
         return "loss"
@@ -154,29 +148,3 @@ def _section(name: str, model: str) -> str:
     if name in loss_fields:
         return "loss"
     return "" if name in RunConfig.model_fields else "model"
-
-
-def _modernised(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the values with the present names."""
-    merged = {k: dict(v) if isinstance(v, dict) else v for k, v in values.items()}
-    for section, names in RENAMED.items():
-        place = merged.get(section, {}) if section else merged
-        for old, new in names.items():
-            if old in place and not (section == "model" and place.get("name") != "ltocf"):
-                place[new] = place.pop(old)
-    if isinstance(train := merged.get("train"), dict):
-        moved = {key: train.pop(key) for key in MOVED_TO_MODEL if key in train}
-        if merged.get("model", {}).get("name", "ltocf") == "ltocf":
-            if moved.get("time_learning_rate") == 0:  # which meant not to learn them
-                moved = {"learn_times": False}
-            merged["model"] = moved | merged.get("model", {})
-    loss = merged.get("loss")
-    if isinstance(loss, dict) and {"hardest", "shared"} & loss.keys():
-        hardest, shared = loss.pop("hardest", True), loss.pop("shared", 0)
-        loss["sampling"] = "shared" if shared else "hardest" if hardest else "uniform"
-        loss["negatives"] = shared or loss.get("negatives", 32)
-        kept = LOSSES.get(str(loss.get("name", "bpr")))
-        for key in ("temperature", "positive_temperature"):
-            if kept is not None and key not in kept.model_fields:
-                loss.pop(key, None)
-    return merged

@@ -134,10 +134,10 @@ def _update(
             dataset = replace(dataset, origin=origin)
         if names is not None:
             dataset = extend_catalogue(dataset, names, contents.columns.item, text_ids=text_ids)
-        refitted = refit(
+        model = warm_start(
             run, dataset, epochs=epochs, learning_rate=learning_rate, progress=progress
         )
-        return store_update(run, path, dataset, refitted, overwrite=overwrite), added
+        return store_update(run, path, dataset, model, overwrite=overwrite), added
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def updating(run: Run, output: Path | None = None, *, candidate: bool = False) -
         remove(root / SEARCH)  # it knows older data, and people who may have left since
 
 
-def refit(
+def warm_start(
     run: Run,
     dataset: Dataset,
     *,
@@ -173,6 +173,8 @@ def refit(
 ) -> Model:
     """The run's model, fitted a little more on other data than it had."""
     usual = run.config.train.learning_rate_for(run.dataset.split.seen.pairs_per_node)
+    # Slower than at first: the weights are near a good place, and two epochs of the full rate would
+    # leave it.
     rate = learning_rate or SLOWER * usual
     changes: dict[str, Any] = {"epochs": epochs, "learning_rate": rate}
     if run.config.train.refit:  # it has learned from the validation pairs too
@@ -185,8 +187,8 @@ def refit(
 def store_update(
     run: Run, path: Path, dataset: Dataset, model: Model, *, overwrite: bool = False
 ) -> Run:
-    """A new run directory with the refitted model, its test metrics, and the run's own settings:
-    they are how to train it again from the start."""
+    """A new run directory with the updated model, its test metrics, and the run's own settings, by
+    which it can be trained again from scratch."""
     split = dataset.split
     metrics: Metrics = {}
     if len(split.test):

@@ -87,7 +87,7 @@ def current_path(path: Path) -> Path:
 
 
 def next_version(root: Path) -> int:
-    """A number that no version has had while its directory is there."""
+    """The number of the next version: above all that are in the directory."""
     folder = root / FOLDER
     taken = (
         [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
@@ -123,7 +123,7 @@ def promote(root: Path) -> InUse:
 
 
 def versions(root: Path) -> list[Version]:
-    """All that are kept, the newest first."""
+    """All versions that are kept, the newest first."""
     roles = {number: role for role, number in in_use(root)._asdict().items() if number is not None}
     found = []
     for number in sorted(roles, reverse=True):
@@ -146,7 +146,7 @@ def clear_unused(root: Path) -> None:
 
 
 def drop_other_versions(root: Path) -> None:
-    """Keep nothing but the version in use: what the others hold must not be kept."""
+    """Remove every version but the one in use, since the others still hold people who left."""
     with writing(root, error=RunError):
         _point(root, InUse(in_use(root).current, None))
         clear_unused(root)

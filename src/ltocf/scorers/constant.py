@@ -13,7 +13,7 @@ ODD = np.int64(0x2545F4914F6CDD1D)  # a multiplier that mixes the bits of a 64-b
 
 
 class PopularityScorer(HistoryScorer):
-    """Everybody's scores are the array `scores`."""
+    """Gives everybody the same scores, the array `scores`."""
 
     kind = "popularity"
 
@@ -33,7 +33,7 @@ class PopularityScorer(HistoryScorer):
 
 
 class RandomScorer(HistoryScorer):
-    """A score for each history and item that looks random, by the array `lots`, and stays."""
+    """Pseudo-random scores that never change: hashes of history, item and the array `lots`."""
 
     kind = "random"
 

@@ -140,7 +140,9 @@ class DotScorer(Scorer):
     ) -> Terms:
         """Of the products with these vectors (k, dim), plus the bias (k,)."""
         if self.fold is None:
-            return super().explain(np.empty(0, np.int32), history, user)  # which says why not
+            return super().explain(
+                np.empty(0, np.int32), history, user
+            )  # raises the ConfigError that explains why
         known = np.array([user], dtype=np.int32)
         weights = self.fold.weights.normalise(history, self.item_strengths, known)
         shares = weights.data.astype(np.float64)[:, None]

@@ -26,7 +26,7 @@ class PairScorer(Scorer):
 
     def from_history(self, histories: csr_array, own: Rows | None = None) -> Scores:
         if own is None or (own == NOBODY).any():
-            return self.fold_in(histories)  # which says why there is none
+            return self.fold_in(histories)  # raises the ConfigError that explains why
         return self(own)
 
     @property

@@ -119,7 +119,7 @@ class Arm:
         """Fitted to train with the best settings."""
         assert self.best is not None
         if self._model is None:
-            if MODELS[self.name].solved:
+            if MODELS[self.name].solved():
                 self._model, _ = self._fitted(self.best.options, progress)
             else:
                 self._model = build_model(self.graph, self.name, self.best.options)
@@ -151,7 +151,7 @@ class Arm:
         return better
 
     def _fitted(self, options: Options, progress: Progress) -> tuple[Model, int | None]:
-        if not MODELS[self.name].solved:
+        if not MODELS[self.name].solved():
             found = trained_on_validation(self.name, options, self.split, self.config, progress)
             return found.model, found.epochs
         model = build_model(self.graph, self.name, options)
@@ -163,7 +163,7 @@ class Arm:
 
     def _keep(self, model: Model) -> None:
         """A training is not repeated when the search goes on later."""
-        if self.journal.file is not None and not MODELS[self.name].solved:
+        if self.journal.file is not None and not MODELS[self.name].solved():
             with replacing(self._file()) as temporary:
                 save_file(
                     {k: v.detach().contiguous() for k, v in model.fitted_state().items()}, temporary
@@ -175,7 +175,7 @@ class Arm:
 
     def _only_recency(self) -> bool:
         """Whether the next trial looks at histories in another way and needs no fit."""
-        if self.best is None or self.next is None or not MODELS[self.name].solved:
+        if self.best is None or self.next is None or not MODELS[self.name].solved():
             return False
         return _without_recency(self.best.options) == _without_recency(self.next)
 

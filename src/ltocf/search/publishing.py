@@ -112,7 +112,7 @@ class WholeModels:
         if key in self._fitted:
             return self._fitted[key]
         started = time.perf_counter()
-        if MODELS[trial.name].solved:
+        if MODELS[trial.name].solved():
             model = build_model(self.graph, trial.name, trial.options)
             progress("fitting", 0, None, f"{trial.name} on all pairs")
             model.report = progress
@@ -137,7 +137,7 @@ class WholeModels:
 
 def _key(trial: Trial) -> str:
     """A closed form is solved alike whatever the recency of the histories that it is asked for."""
-    solved = MODELS[trial.name].solved
+    solved = MODELS[trial.name].solved()
     options: Options = {
         key: value for key, value in trial.options.items() if not (solved and key == "recency")
     }

@@ -49,14 +49,16 @@ class TuneReport:
 
 def tune(
     dataset: Dataset | str | Path,
-    config: RunConfig,
+    config: RunConfig | str,
     output: str | Path,
     *,
     trials: int = 20,
     space: Sequence[str] = (),
     progress: Progress = silent,
 ) -> TuneReport:
-    """Add `trials` to the study in OUTPUT/study.db, made if it is not there, and write the best
+    """Tune a model, known by its name or by its settings.
+
+    Add `trials` to the study in OUTPUT/study.db, made if it is not there, and write the best
     settings so far to OUTPUT/best.toml. The test pairs are never looked at.
 
     `space` lists choices as key=low:high or key=a|b|c; SPACES holds those of the usual models. The
@@ -65,6 +67,8 @@ def tune(
     output = Path(output)
     if not isinstance(dataset, Dataset):
         dataset = load_dataset(str(dataset))
+    if isinstance(config, str):
+        config = make_config({}, {"model": config})
     choices = [SearchDimension.parse(text) for text in space or _usual_space(config.model_name)]
     first = _settings(config, {choice.key: (*choice.options, choice.low)[0] for choice in choices})
     check_settings(first.model_name, first.model_options)
@@ -199,7 +203,7 @@ def _usual_space(model: str) -> Sequence[str]:
         return SPACES[model]
     if model in MODELS and MODELS[model].losses:
         return TRAINED
-    if model in MODELS and not MODELS[model].solved:
+    if model in MODELS and not MODELS[model].solved():
         return TRAINED[:1]  # its loss is its own
     raise ConfigError(
         f"say what to search for {model!r}, such as space=['key=low:high'] (--space key=low:high)"

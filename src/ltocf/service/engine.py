@@ -81,7 +81,7 @@ class Engine:
         )
 
     async def ask(self, question: Callable[[], T]) -> T:
-        """What a call returns that may take a while; it is not made on the event loop."""
+        """The result of a call that may take a while, made outside the event loop."""
         return cast(T, await self._questions(question))
 
     async def write(self, change: Callable[[Callable[[], bool]], T]) -> T:
@@ -180,7 +180,7 @@ class Engine:
     def _guarded(
         self, work: Callable[[Sequence[Any]], Sequence[Any]], what: str
     ) -> Callable[[Sequence[Any]], Sequence[Any]]:
-        """The same, with Busy if the store does not answer, of which the monitor is told."""
+        """The same call, with Busy raised, and the monitor told, if the store does not answer."""
 
         def guarded(batch: Sequence[Any]) -> Sequence[Any]:
             try:

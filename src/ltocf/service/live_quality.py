@@ -1,4 +1,4 @@
-"""The service measures itself: which rank had an item in the list just before it was touched?"""
+"""Live quality: the rank that an item had in the user's list just before the user touched it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ltocf.service.store.events import Event, EventStore, Quality, now
 log = logging.getLogger("ltocf.service")
 
 # Told each model, the events that it judged and the ranks that they had.
-Told = Callable[[ServedModel, Sequence[Event], NDArray[np.int64]], None]
+RankListener = Callable[[ServedModel, Sequence[Event], NDArray[np.int64]], None]
 HIT = 20
 HOUR = 3_600_000_000  # in microseconds
 MOST = 64  # events judged at a time
@@ -83,9 +83,9 @@ def summarise(model: str, hour: int, ranks: NDArray[np.int64]) -> list[Quality]:
 
 
 class Judge:
-    """Judges committed events on a thread of its own, after they were acknowledged."""
+    """Ranks committed events by the model that was served, on a thread of its own."""
 
-    def __init__(self, store: EventStore, told: Told | None = None) -> None:
+    def __init__(self, store: EventStore, told: RankListener | None = None) -> None:
         self.store, self.passed_over, self._told = store, 0, told
         self._queue: queue.SimpleQueue[tuple[ServedModel, Event] | None] = queue.SimpleQueue()
         self._idle = threading.Event()
@@ -102,7 +102,7 @@ class Judge:
             self._queue.put((served, event))
 
     def wait(self, seconds: float) -> bool:
-        """Until all that was considered is judged."""
+        """Wait until everything that was considered is judged."""
         return self._idle.wait(seconds)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ class Popularity:
         return served.seen.item_degrees.astype(np.float32)  # until the events are counted too
 
     def count(self, served: ServedModel) -> None:
-        """Take in what happened since."""
+        """Add the events since the last count."""
         last = self.store.last()
         anew = served is not self._served or bool(self.store.forgotten(self._counted))
         after = served.trained if anew else self._counted

@@ -1,4 +1,4 @@
-"""What a client did wrong, or must wait for, as an answer: a status and one line."""
+"""Requests that are refused: a status and one line for whoever wrote the client."""
 
 from __future__ import annotations
 

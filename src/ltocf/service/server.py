@@ -83,7 +83,7 @@ class Settings:
 def open_store(settings: Settings) -> EventStore:
     """Of a run: nothing is made in a directory that is none."""
     if not (settings.run / MARKER).is_file():
-        Run.at(settings.run)  # says so
+        Run.at(settings.run)  # raises the RunError that explains it
     return EventStore.open(settings.store)
 
 

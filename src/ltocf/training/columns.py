@@ -8,13 +8,11 @@ from dataclasses import replace
 
 from ltocf.distributed import (
     columns_at_first,
-    columns_split,
     count,
     joined_rows,
     own_share,
     same_at_all_,
 )
-from ltocf.errors import ConfigError
 from ltocf.models.base import Model
 from ltocf.training.records import TrainState
 
@@ -29,21 +27,16 @@ def split_over_processes(model: Model) -> Iterator[None]:
     for value in model.state_dict().values():
         if value.ndim < 2:  # all must go on from the same times
             same_at_all_(value)
-    model.split_columns_()
-    with columns_split():
-        yield
-    model.join_columns_()
+    # In place, so that optimisers that are made from now on hold this process's columns.
+    (table,) = (parameter for parameter in model.parameters() if parameter.ndim == 2)
+    model.columns.split_(table)
+    yield
+    model.columns.join_(table)
 
 
 def check_processes(model: Model) -> None:
     """A ConfigError if the model cannot be trained by as many processes as there are."""
-    if count() > 1 and not model.splits_columns:
-        raise ConfigError(
-            f"{type(model).__name__} cannot be trained by {count()} processes: only ltocf (with "
-            "propagation='spectral'), lightgcn and mf have columns to split; start one process"
-        )
-    if count() > 1:
-        model.check_columns()
+    model.columns.check(type(model).__name__)
 
 
 # A model that can be split has one kind of table, and nothing else of it has two dimensions: its

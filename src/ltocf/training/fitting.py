@@ -15,7 +15,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.memory import require_memory
-from ltocf.models import build_model, trains
+from ltocf.models import MODELS, build_model, check_settings
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.training.popularity import fit_popularity_
@@ -24,7 +24,7 @@ from ltocf.training.training import train
 from ltocf.training.validation import everything, with_validation
 
 Start = Callable[[Model], None]  # sets the parameters that training begins with
-FEWEST_PAIRS = 500  # for times to learn on: fewer say more about themselves than about the depth
+FEWEST_PAIRS = 500  # for times to learn on: with fewer, the times overfit them
 
 
 def ignored(state: TrainState, record: EpochRecord) -> None:
@@ -60,7 +60,7 @@ def fit(
     far is what is fitted; before there is any it goes through, as it does from a closed form.
     """
     dataset = cut_for(config, dataset)
-    if not _is_trained(config):
+    if is_solved(config):
         return fit_for(None, dataset, config, progress=progress)
     then_all = config.train.refit and held_out_of(config, dataset.split) is not None
     on_all = then_all and config.train.protocol == "validation"
@@ -97,7 +97,7 @@ def choose_epochs(
         dataset = replace(dataset, split=with_validation(dataset.split, config.train, config.seed))
     split = dataset.split
     model = _solved(config, split.train, progress)
-    if not _is_trained(config):
+    if is_solved(config):
         return Fit(model, dataset, [], None)
     planned = config.train.epochs_for(split.seen.pairs_per_user)
     lesson: Interactions | None = None
@@ -146,7 +146,7 @@ def fit_for(
     about all of them, such as times, is taken over.
     """
     model = _solved(config, dataset.split.seen, progress)
-    if not _is_trained(config) or epochs is None:
+    if is_solved(config) or epochs is None:
         return Fit(model, dataset, [], None)
     if like is not None:
         model.take_learned_from_(like)
@@ -169,7 +169,7 @@ def fit_for(
 def cut_for(config: RunConfig, dataset: Dataset) -> Dataset:
     """The data set with a validation set to choose the epoch by, or with all of train where none
     is needed, as for a closed form."""
-    chooses = config.train.protocol == "validation" and _is_trained(config)
+    chooses = config.train.protocol == "validation" and not is_solved(config)
     split = dataset.split
     cut = with_validation(split, config.train, config.seed) if chooses else everything(split)
     return replace(dataset, split=cut)
@@ -201,8 +201,10 @@ def require_room(model: Model) -> None:
     )
 
 
-def _is_trained(config: RunConfig) -> bool:
-    return trains(config.model_name, config.model_options)
+def is_solved(config: RunConfig) -> bool:
+    """Whether a model of these settings is solved in closed form, and has nothing to train."""
+    settings = check_settings(config.model_name, config.model_options)
+    return MODELS[config.model_name].solved(settings)
 
 
 def _solved(config: RunConfig, pairs: Interactions, progress: Progress) -> Model:

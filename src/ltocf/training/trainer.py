@@ -17,7 +17,7 @@ from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
 from ltocf.training.records import SELECT_BY, TrainState
 
-VALIDATED_USERS = 10_000  # at most, while training; the test ranks all
+VALIDATED_USERS = 10_000  # ranked at most while training; the test ranks all users
 
 
 class Trainer:
@@ -58,19 +58,22 @@ class Trainer:
         for done, batch in enumerate(batches):
             fraction = (epoch - 1 + done / n) / self.epochs
             self._schedule(fraction)
+            # A seed of its own for every step, so that a resumed run draws the same dropout as one
+            # that was never interrupted.
             drawn = np.random.SeedSequence([self.seed, epoch, done]).generate_state(1, np.uint64)
             self.model.before_step_(fraction, int(drawn[0]))
             step = (epoch - 1) * n + done
             loss = self.step(batch, step)
             if self.lesson is not None and epoch <= self.model.lesson_epochs:
                 self.learn_on_held_out(self.lesson, epoch, step)
+            # Adam would carry a NaN into every weight, so there is nothing to continue from.
             if not math.isfinite(loss):
                 raise ConfigError(
                     f"the loss became {loss} in epoch {epoch}; lower learning_rate "
                     f"(now {self.model.learning_rate(self.config)})"
                 )
             total += loss
-            if done + 1 < n:  # the last step's is the epoch's, with its metrics
+            if done + 1 < n:  # the last step is reported with the metrics of the epoch
                 note = f"loss {total / (done + 1):.4f}"
                 progress("training", epoch - 1 + (done + 1) / n, self.epochs, note)
         return total / max(n, 1)
@@ -104,6 +107,7 @@ class Trainer:
             return
         for name, group in self.groups.items():
             _require_grad(group.parameters, name in active)
+        # By the step as well, so that a resumed run draws the same pairs.
         random = np.random.default_rng([self.seed, step])
         self.model.held_out_loss(pairs, random).backward()  # type: ignore[no-untyped-call]
         for name in active:
@@ -128,13 +132,14 @@ class Trainer:
         self.model.eval()
         users = testable_users(held_out, VALIDATED_USERS, self.seed)
         last: dict[str, Tensor] = {}
-        if self.average:  # what would be kept is what is ranked
+        if self.average:  # validate the averaged weights, since they are what is kept
             last = {name: value.clone() for name, value in self.model.state_dict().items()}
             self.model.load_state_dict(self.kept_weights())
         seen = self.model.graph.interactions
         metrics = evaluate(self.model.scorer(), held_out, seen, users=users, progress=progress)
         if last:
             self.model.load_state_dict(last)
+        # Zero where all were ranked: then the metrics need no remark.
         everybody = np.count_nonzero(held_out.user_degrees)
         return metrics, len(users) if len(users) < everybody else 0
 
@@ -172,9 +177,10 @@ class Trainer:
 
     def finish(self, state: TrainState) -> None:
         """Leave the model with the weights to keep."""
+        # Without validation there is no best epoch, and the last weights are kept.
         best = under("best.", state.tensors)
         self.model.load_state_dict(best or self.kept_weights())
-        self.model.cpu().eval()  # questions are answered from there
+        self.model.cpu().eval()  # scorers are NumPy arrays, which live on the CPU
         for group in self.groups.values():
             _require_grad(group.parameters, True)
 

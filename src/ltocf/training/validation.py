@@ -14,7 +14,7 @@ def everything(split: Split) -> Split:
     return replace(split, train=split.seen, valid=split.valid.empty())
 
 
-FEWEST = 50  # fewer pairs choose by chance
+FEWEST = 50  # with fewer pairs, chance would choose the epoch
 USUAL_SHARE, LEAST_SHARE, LARGEST_SHARE = 0.1, 0.05, 0.25
 
 
@@ -31,7 +31,7 @@ def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int
     share = config.validation or usual_share(split, cut)
     try:
         held = hold_out_validation(split, share, seed=seed, cut=cut)
-    except DataError:  # nobody can spare a pair
+    except DataError:  # no user has a pair to spare
         return split
     return held if len(held.valid) >= fewest else split
 

@@ -90,8 +90,8 @@ CASES: dict[str, Case] = {
     "empty": Case(b"", error="the file is empty"),
     "one newline": Case(b"\n", error="log.csv: "),
     "spaces": Case(b"   \n  \n", error="log.csv: "),
-    "a header alone": Case(b"user,item\n", error="holds no row below its header"),
-    "a header without newline": Case(b"user,item", error="holds no row below its header"),
+    "a header alone": Case(b"user,item\n", error="has a header and no rows"),
+    "a header without newline": Case(b"user,item", error="has a header and no rows"),
     # encodings
     "UTF-8 with a mark": Case(b"\xef\xbb\xbf" + PLAIN, BOTH),
     "UTF-16 with a mark": Case(PLAIN.decode().encode("utf-16"), BOTH),

@@ -73,7 +73,7 @@ def test_movielens_works_as_shipped_with_its_titles(form, how, tmp_path):
     assert (f"{MOVIES_FILE[form]}: encoding: latin-1 (found)" in said) == (form != "ml-25m")
 
 
-def test_ratings_without_a_threshold_all_count_and_that_is_said(tmp_path):
+def test_ratings_without_a_threshold_all_count_and_that_is_reported(tmp_path):
     log, _ = write_movielens(tmp_path / "ml", "ml-1m")
     contents = read_log(log)
     assert triples(contents.interactions) == EXPECTED
@@ -145,7 +145,7 @@ def test_separators_of_any_length_are_taken(tmp_path, separator):
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_encodings_are_found_and_said(tmp_path, encoding, said, packed):
+def test_encodings_are_found_and_reported(tmp_path, encoding, said, packed):
     name = "caf\u00e9 \u2019s" if encoding not in ("latin-1",) else "caf\u00e9"
     raw = f"user,item\r\nren\u00e9,{name}\r\nb,tea\r\n".encode(encoding)
     (tmp_path / "log.csv").write_bytes(gzip.compress(raw) if packed else raw)
@@ -193,7 +193,7 @@ def test_a_zip_of_one_log_or_of_parts_is_read(tmp_path):
         assert users == {Path(name).stem for name in names if "MACOSX" not in name}
 
 
-def test_a_zip_without_a_log_and_a_broken_one_are_said(tmp_path):
+def test_a_zip_without_a_log_and_a_broken_zip_are_clear_errors(tmp_path):
     with zipfile.ZipFile(tmp_path / "empty.zip", "w") as archive:
         archive.writestr("readme.md", "nothing")
     with pytest.raises(DataError, match=r"empty\.zip: holds no CSV"):
@@ -210,7 +210,7 @@ def test_standard_input_is_a_log_like_any_other(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("contents", [b"\x00\x01\x02\x03" * 500, bytes(range(256)) * 20])
-def test_what_is_no_text_is_said(tmp_path, contents):
+def test_a_binary_file_is_one_clear_error(tmp_path, contents):
     (tmp_path / "log").write_bytes(contents)
     with pytest.raises(DataError, match="is neither text nor Parquet"):
         read_log(tmp_path / "log")

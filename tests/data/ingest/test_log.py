@@ -98,7 +98,7 @@ def test_ratings_below_the_threshold_or_missing_are_left_out_and_counted(tmp_pat
     assert contents.interactions.n_users == 2, "c has nothing left"
 
 
-def test_columns_are_guessed_and_said_or_given():
+def test_columns_are_guessed_and_reported_or_given():
     frame = pl.DataFrame({"Customer-ID": ["a"], "x": [1], "SKU": ["s"], "createdAt": [3]})
     guess = read_log(frame).columns
     assert (guess.user, guess.item, guess.time) == ("Customer-ID", "SKU", "createdAt")
@@ -226,7 +226,7 @@ def test_many_rows_in_many_batches_are_all_read(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("", "the file is empty"),
-        ("user,item\n", "holds no row below its header"),
+        ("user,item\n", "has a header and no rows"),
         ("user,item\na,x\n,y\n", r"row 2: no user id in column 'user'"),
         ("user,item\na,NaN\n", r"row 1: no item id in column 'item'"),
         ("user,item\na,x\nb\n", r"row 2: no item id in column 'item'"),
@@ -274,18 +274,18 @@ def test_one_column_cannot_be_user_and_item_at_once():
         read_log(ROWS, user="item", item="item")
 
 
-def test_a_threshold_that_nothing_reaches_is_said():
+def test_a_threshold_that_no_rating_reaches_is_one_clear_error():
     with pytest.raises(DataError, match=r"no rating in column 'rating' reaches the threshold 9"):
         read_log(ROWS, threshold=9)
 
 
-def test_a_rating_that_is_no_number_is_said_with_its_row(tmp_path):
+def test_a_rating_that_is_no_number_is_an_error_that_names_its_row(tmp_path):
     path = write_csv(tmp_path, "user,item,rating\na,x,5\na,y,good\n")
     with pytest.raises(DataError, match="row 2: 'good' is not a number in column 'rating'"):
         read_log(path, threshold=3)
 
 
-def test_a_missing_or_strange_file_is_said(tmp_path):
+def test_a_missing_or_strange_file_is_one_clear_error(tmp_path):
     with pytest.raises(DataError, match=r"nothing\.csv: no such file or folder"):
         read_log(tmp_path / "nothing.csv")
     with pytest.raises(DataError, match="Excel files are not read"):
@@ -295,7 +295,7 @@ def test_a_missing_or_strange_file_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [4, 100, -1, -50])
-def test_half_written_parquet_is_said(tmp_path, cut):
+def test_half_written_parquet_is_one_clear_error(tmp_path, cut):
     ROWS.write_parquet(tmp_path / "whole.parquet")
     path = tmp_path / "log.parquet"
     path.write_bytes((tmp_path / "whole.parquet").read_bytes()[:cut])
@@ -304,7 +304,7 @@ def test_half_written_parquet_is_said(tmp_path, cut):
     assert "\n" not in str(error.value)
 
 
-def test_a_half_written_gzip_is_said(tmp_path):
+def test_a_half_written_gzip_is_one_clear_error(tmp_path):
     text = "user,item\n" + "".join(f"u{n},i{n * 7919 % 1000}\n" for n in range(10_000))
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(text.encode())[:-2000])

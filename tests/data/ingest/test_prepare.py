@@ -216,7 +216,7 @@ def test_a_user_who_has_everything_is_split_like_anyone(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        (Recipe(split="thirds"), "split = 'thirds' is no choice; choose one of: ratio, temp"),
+        (Recipe(split="thirds"), "split = 'thirds' is unknown; choose one of: ratio, temp"),
         (Recipe(ratio=1.5), "ratio must lie between 0 and 1, got 1.5"),
         (Recipe(validation=-1), "validation must lie between 0 and 1, got -1"),
         (Recipe(min_user=0), "min_user must be at least 1, got 0"),
@@ -256,7 +256,7 @@ def test_an_output_that_exists_is_refused_before_anything_is_read(log, tmp_path)
     assert (tmp_path / "out" / "dataset.json").read_bytes() != before
 
 
-def test_an_unwritable_output_is_said(log, tmp_path):
+def test_an_unwritable_output_is_one_clear_error(log, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="cannot be written"):
         prepare(log, tmp_path / "file" / "out")

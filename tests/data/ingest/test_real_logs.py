@@ -215,7 +215,7 @@ def test_usual_names_are_guessed_in_four_languages(tmp_path, header):
     assert columns.user == header.split(",")[1 if swapped else 0]
 
 
-def test_dates_that_are_passed_over_are_said(tmp_path):
+def test_a_column_of_dates_that_is_not_used_is_reported(tmp_path):
     log = write(tmp_path, "user,item,seen first\nu,a,2024-01-31\n")
     assert any("'seen first' holds dates and is not used" in note for note in read_log(log).notes)
 
@@ -236,7 +236,7 @@ def test_a_spreadsheet_is_refused_with_the_way_to_a_csv(tmp_path):
         read_log(write(tmp_path, "x", "log.xlsx"))
 
 
-def test_one_user_with_ten_thousand_events_is_said_and_capped(tmp_path):
+def test_one_user_with_ten_thousand_events_is_reported_and_can_be_capped(tmp_path):
     rows = [("bot", f"i{n}", n) for n in range(10_000)] + [("ann", "i1", 5), ("ben", "i2", 6)]
     log = pl.DataFrame(rows, schema=["user", "item", "time"], orient="row")
     notes = prepare(log, tmp_path / "data", Recipe(split="none")).notes

@@ -186,9 +186,9 @@ def test_a_folder_of_lightgcn_text_can_be_prepared_with_its_order(tmp_path, ltoc
     assert data.split.train.later_counts.tolist() == [1, 0, 2, 0, 1]
     assert (data.counts["items"], data.split_kind) == (4, "given")
     code, _, err = ltocf("prepare", tmp_path, "-o", tmp_path / "x", "--min-user", 3)
-    assert (code, "--min-user has no say there" in err) == (2, True)
+    assert (code, "--min-user does not apply to them" in err) == (2, True)
     code, _, err = ltocf("prepare", tmp_path, "-o", tmp_path / "x", "--unknown", "maybe")
-    assert (code, "unknown = 'maybe' is no choice" in err) == (2, True)
+    assert (code, "unknown = 'maybe' is unknown" in err) == (2, True)
 
 
 def test_training_on_such_a_folder_says_what_it_leaves_out(tmp_path, ltocf):

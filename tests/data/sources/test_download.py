@@ -77,7 +77,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
     monkeypatch.setenv("LTOCF_MIRROR", mirror.url)
     monkeypatch.setattr(catalog, "cache_root", lambda: tmp_path / "cache/ltocf")
     monkeypatch.delenv("LTOCF_DATA", raising=False)
-    small = catalog.Published((MD5, MD5), users=2, items=3, train=3, test=3)
+    small = catalog.PublishedSet((MD5, MD5), users=2, items=3, train=3, test=3)
     monkeypatch.setitem(catalog.PUBLISHED, "gowalla", small)
     yield mirror
     server.shutdown()
@@ -134,14 +134,14 @@ def test_trouble_that_stays_is_one_clear_error_and_leaves_no_file(
     assert files_under(tmp_path / "cache") == []
 
 
-def test_a_server_that_is_not_there_is_said(mirror, monkeypatch, tmp_path):
+def test_a_server_that_is_not_there_is_one_clear_error(mirror, monkeypatch, tmp_path):
     monkeypatch.setenv("LTOCF_MIRROR", "http://127.0.0.1:1")
     with pytest.raises(DataError, match=r"127\.0\.0\.1:1/gowalla/train\.txt: cannot be reached"):
         find_published("gowalla")
     assert files_under(tmp_path) == []
 
 
-def test_a_full_disk_is_said_and_leaves_no_file(mirror, monkeypatch, tmp_path):
+def test_a_full_disk_is_one_clear_error_and_leaves_no_file(mirror, monkeypatch, tmp_path):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

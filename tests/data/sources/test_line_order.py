@@ -48,7 +48,9 @@ def interactions(made: list[list[int]]) -> Interactions:
         ("by a rank of the items", False, "items stand in one order in all lines"),
     ],
 )
-def test_an_order_of_time_is_told_from_others(kind: str, ordered: bool, reason: str) -> None:
+def test_an_order_of_time_is_distinguished_from_other_orders(
+    kind: str, ordered: bool, reason: str
+) -> None:
     found = find_order(interactions(lines(kind)))
     assert found.ordered == ordered, found
     assert reason in found.reason

@@ -1,4 +1,4 @@
-"""Bytes from wherever a log may lie: a file, gzip, Zstandard, a zip archive or standard input."""
+"""Open the bytes of a log: a file, gzip, Zstandard, a zip archive or standard input."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOREIGN = EXCEL | {".json", ".jsonl", ".ndjson", ".pkl", ".npy", ".npz", ".arrow
 
 
 class Workspace:
-    """A temporary directory that goes when nobody holds this object any more."""
+    """A temporary directory that is removed together with this object."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="ltocf-"))
@@ -65,7 +65,7 @@ def refuse_foreign(path: Path, label: str) -> None:
 
 
 def log_digest(source: object) -> str | None:
-    """What tells a log from any other: a digest of its file, or of all files of its folder. None
+    """A digest by which a log is recognised: of its file, or of all files of its folder. None
     for a data frame and for standard input, which leave nothing to compare with."""
     if not isinstance(source, str | Path) or str(source) == STANDARD_INPUT:
         return None

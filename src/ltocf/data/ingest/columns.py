@@ -1,4 +1,4 @@
-"""Which column is what: named by the caller, or guessed and said."""
+"""Which column holds what: as the caller names it, or guessed and reported."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _quantity(table: Table, used: Collection[str]) -> str | None:
 
 
 def _guess(table: Table, role: str) -> str | None:
-    """A threshold may be one of plays or counts, too."""
+    """Guess the rating column; a threshold may also be on plays or counts."""
     return guess_column(table, role) or (
         guess_column(table, "weight") if role == "rating" else None
     )
@@ -101,7 +101,7 @@ def guess_column(table: Table, role: str) -> str | None:
 
 
 def _guess_by_place(table: Table, role: str, names: Sequence[str]) -> str | None:
-    """User, item and then, by what they hold, rating and time: the custom without a header."""
+    """Without a header: user, item, then rating and time by what the columns hold, as is usual."""
     if role in ("user", "item"):
         place = ("user", "item").index(role)
         return names[place] if place < len(names) else None

@@ -37,7 +37,7 @@ class Growth:
 
     @property
     def nothing(self) -> bool:
-        """Whether the data set stays what it was."""
+        """Whether the log adds nothing to the data set."""
         return not (self.interactions or self.users or self.items or self.taken_back)
 
 
@@ -173,7 +173,7 @@ def _strengthened(train: Interactions, again: Interactions, repeats: Repeats) ->
 
 
 def _unliked(split: Split, subsets: Sequence[Interactions | None]) -> Interactions | None:
-    """What was or is not liked, and has not been liked either."""
+    """Pairs that were rated below the threshold, before or now, and never liked."""
     everything = split.train.empty()
     for subset in subsets:
         everything = everything if subset is None else everything.union(subset)

@@ -105,7 +105,7 @@ def _merged(old: pl.Series, new: pl.Series) -> pl.Series:
 
 
 def item_notes(source: LogSource | None) -> list[str]:
-    """What was found out about the form of a table of items."""
+    """Notes about the form of a table of items, for people to read."""
     if not isinstance(source, str | Path):
         return []
     tables = open_log(_opened(source)).tables

@@ -1,4 +1,4 @@
-"""A data set without the people who left: nothing of theirs stays in it."""
+"""Remove people from a data set, with everything of theirs."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from ltocf.data.ingest.roles import WORDS
 from ltocf.data.ingest.text_form import TextOptions, find_form
 from ltocf.data.parquet_trial import refuse_unreadable
 from ltocf.errors import DataError
+from ltocf.forks import refuse_forked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,7 @@ def open_log(
     """The log's tables, in order of their names. `keep_extra` adds a column EXTRA to text with
     the field beyond the last column, which is an error otherwise. `columns` are those that will be
     read, by name or number, beside those with the usual names; none: all."""
+    refuse_forked()
     options = options or TextOptions()
     options.check()
     if not isinstance(source, str | Path):

@@ -76,7 +76,7 @@ class Recipe(Reading):
         for name, choices in (("split", SPLIT_KINDS), ("unknown", get_args(Unknown))):
             if (value := getattr(self, name)) not in choices:
                 raise ConfigError(
-                    f"{name} = {value!r} is no choice; choose one of: {', '.join(choices)}"
+                    f"{name} = {value!r} is unknown; choose one of: {', '.join(choices)}"
                 )
         check_fraction("ratio", self.ratio)
         if self.validation:

@@ -29,7 +29,7 @@ def download(url: str, path: Path, *, md5: str, pause_seconds: float = 1.0) -> N
         try:
             _fetch(url, path, md5)
             return
-        except _Passing as problem:
+        except _TransientFailure as problem:
             if attempt == ATTEMPTS - 1:
                 raise DataError(
                     f"{url}: {problem} (tried {ATTEMPTS} times); try later, or put the file "
@@ -38,8 +38,8 @@ def download(url: str, path: Path, *, md5: str, pause_seconds: float = 1.0) -> N
             time.sleep(pause_seconds * 2**attempt)
 
 
-class _Passing(Exception):
-    """What another attempt may mend."""
+class _TransientFailure(Exception):
+    """A failure that another attempt may not meet."""
 
 
 def _fetch(url: str, path: Path, md5: str) -> None:
@@ -56,11 +56,11 @@ def _network(url: str) -> Iterator[None]:
         error.close()
         if error.code not in WORTH_RETRYING:
             raise DataError(f"{url}: the server answered {error.code} {error.reason}") from None
-        raise _Passing(f"the server answered {error.code} {error.reason}") from None
+        raise _TransientFailure(f"the server answered {error.code} {error.reason}") from None
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError) as error:
-        raise _Passing(f"cannot be reached ({getattr(error, 'reason', error)})") from None
+        raise _TransientFailure(f"cannot be reached ({getattr(error, 'reason', error)})") from None
     except ConnectionError as error:
-        raise _Passing(f"the connection broke ({error.strerror or error})") from None
+        raise _TransientFailure(f"the connection broke ({error.strerror or error})") from None
 
 
 def _copy(url: str, write: Callable[[bytes], object], label: str, md5: str) -> None:
@@ -77,9 +77,9 @@ def _copy(url: str, write: Callable[[bytes], object], label: str, md5: str) -> N
             received += len(chunk)
             progress.update(task, completed=received)
     if expected and received < expected:
-        raise _Passing(f"the body ended after {received:,} of {expected:,} bytes")
+        raise _TransientFailure(f"the body ended after {received:,} of {expected:,} bytes")
     if digest.hexdigest() != md5:
-        raise _Passing(f"the md5 sum is {digest.hexdigest()}, not {md5}")
+        raise _TransientFailure(f"the md5 sum is {digest.hexdigest()}, not {md5}")
 
 
 def _progress() -> Progress:

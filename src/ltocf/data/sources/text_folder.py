@@ -61,7 +61,7 @@ def prepare_text_folder(
             flag = "--" + field.name.replace("_", "-")
             raise ConfigError(
                 f"{directory}: train.txt and test.txt are split and numbered already; "
-                f"{flag} has no say there"
+                f"{flag} does not apply to them"
             )
     name = Path(output).resolve().name
     dataset = load_text_folder(Path(directory), name, unknown=recipe.unknown, ordered=ordered)

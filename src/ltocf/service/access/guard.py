@@ -1,4 +1,4 @@
-"""What stands before every route: who may ask, how much, how often; and what every answer says."""
+"""Middleware before every route: who may ask, how much and how often."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def log_events(
 
 
 def close_windows(store: EventStore, experiment: str, before: int) -> None:
-    """Whoever got their list before this moment and took nothing of it has not converted."""
+    """Count as not converted who got their list before this moment and took nothing of it."""
     change = PEOPLE.update().where(
         PEOPLE.c.experiment == experiment, PEOPLE.c.converted.is_(None), PEOPLE.c.exposed < before
     )

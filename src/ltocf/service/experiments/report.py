@@ -92,7 +92,7 @@ def _verdict(
 
 
 def _evidence(log_found: float) -> float:
-    """As a number that JSON has."""
+    """The evidence as a finite number, since JSON has no infinity."""
     return float(np.exp(min(log_found, 200.0)))
 
 

@@ -79,7 +79,7 @@ class Experiment:
         return [self.served_for(user, current)[0], *([] if shadow is None else [shadow])]
 
     def expose(self, user: str, arm: str | None, items: Sequence[str]) -> None:
-        """A person was given a list."""
+        """Note that a person was given a list."""
         if user in self._seen:
             return
         self._seen[user] = None
@@ -89,7 +89,7 @@ class Experiment:
         self._later(lambda: log_exposures(self.store, self.name, [one]))
 
     def happened(self, events: Sequence[Event]) -> None:
-        """Events were committed; they arrived now, whatever time they carry."""
+        """Note committed events; they count as having arrived now, whatever time they carry."""
         moment = now()
         taken = [(event.user, event.item, moment) for event in events if event.item is not None]
         self._later(lambda: log_events(self.store, self.name, taken, self.window))
@@ -97,7 +97,7 @@ class Experiment:
     def judged(
         self, served: ServedModel, events: Sequence[Event], ranks: NDArray[np.int64]
     ) -> None:
-        """The ranks that events had by one of the models; 0 says nothing."""
+        """Note the ranks that events had by one of the models; a rank of 0 stands for none."""
         hits: dict[tuple[str, str], bool] = {}
         in_shadow = self.shadow is not None and served is self.models.get(self.shadow)
         for event, rank in zip(events, ranks, strict=True):
@@ -111,7 +111,7 @@ class Experiment:
         self._seen.pop(user, None)
 
     def wait(self, seconds: float) -> bool:
-        """Until what has happened is written."""
+        """Wait until everything noted so far is written."""
         return self._idle.wait(seconds)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What is told to whoever runs the service, over the wire."""
+"""Replies for the people who run the service."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class OperationsOut(BaseModel):
     experiment: ExperimentOut | None
 
 
-class Between(BaseModel):
+class Interval(BaseModel):
     """At every moment at once, with a probability of 95 per cent."""
 
     low: float
@@ -74,10 +74,10 @@ class ArmOut(BaseModel):
     shadow: bool
     people: int = Field(description="Who got a list.")
     hit_rate: float | None
-    hit_interval: Between | None
+    hit_interval: Interval | None
     hit_rate_people: int
     conversion: float | None
-    conversion_interval: Between | None
+    conversion_interval: Interval | None
     conversion_people: int
 
 

@@ -59,7 +59,7 @@ def answer(value: Any, status: int = 200) -> Response:
 
 
 class Gone(Problem):
-    """Nobody reads this answer."""
+    """The client has gone, so nobody would read the answer."""
 
     status = 499
 

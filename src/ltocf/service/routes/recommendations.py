@@ -131,7 +131,7 @@ async def _of_users(live: Engine, users: Sequence[str], options: Options) -> lis
 def _shown(
     request: Request, wanted: Sequence[ListRequest], lists: Sequence[Answer], seconds: float
 ) -> None:
-    """Tell the feed of a few lists, and the experiment, if there is one, of all."""
+    """Report lists that were shown: a few to the feed, all to the experiment, if there is one."""
     for one, found in zip(wanted[:FEW_LISTS], lists, strict=False):
         request.app.state.feed.add(one.served.version, found, seconds, one.arm)
     experiment = live_of(request).experiment
@@ -152,7 +152,7 @@ def _options(
     with_reasons: bool,
     where: Sequence[str],
 ) -> ListRequest:
-    """A request for nobody yet."""
+    """The options of a request, to be completed with the person it is for."""
     check_k(k, len(served.item_ids))
     refuse_too_much(lists, k, with_reasons)
     try:

@@ -55,7 +55,9 @@ async def similar_users(request: Request, user: UserPath, k: K = 10) -> Response
     check_k(k, served.seen.n_users)
     person = await live.ask(lambda: known_person(live, served, user))
     if person.row == NOBODY:
-        raise Unknown(f"user {shorten_id(user)} was not there in training, so nobody is like them")
+        raise Unknown(
+            f"user {shorten_id(user)} is not in the training data, so no similar users are known"
+        )
 
     def find() -> list[dict[str, Any]]:
         gone = live.store.forgotten(served.trained)

@@ -81,6 +81,6 @@ def exclusive(engine: sa.Engine) -> Iterator[sa.Connection]:
             yield connection
             connection.exec_driver_sql("COMMIT")
         except BaseException:
-            with suppress(SQLAlchemyError):  # the first failure is the one to tell of
+            with suppress(SQLAlchemyError):  # report the first failure, not what followed from it
                 connection.exec_driver_sql("ROLLBACK")
             raise

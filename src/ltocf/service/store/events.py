@@ -106,7 +106,7 @@ class EventStore:
         with exclusive(self.engine) as connection:
             yield connection
             if not wanted():
-                raise Busy("nobody waits for this any more")
+                raise Busy("the client has gone")
             if not self.present():
                 raise Busy(f"the file of events {self.name} was removed or replaced")
 
@@ -164,7 +164,8 @@ class EventStore:
         rows = connection.execute(OF_USERS, values).all()
         if len(rows) < most or len(users) == 1:
             return rows
-        parts = [self._latest(connection, [user], after, most) for user in users]  # one is a bot
+        # One of them has very many events, as a program may, which would crowd out the others'.
+        parts = [self._latest(connection, [user], after, most) for user in users]
         return [row for part in parts for row in part]
 
     def since(self, number: int) -> list[Event]:

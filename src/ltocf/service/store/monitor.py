@@ -88,7 +88,7 @@ class StoreMonitor:
         except (SQLAlchemyError, OSError) as failure:
             self.failed("reading", failure)
             return
-        except Exception as failure:  # the monitor must not be what ends
+        except Exception as failure:  # an unexpected error must not stop the monitoring
             log.warning(f"event store: unexpected: {failure!r}")
             return
         self.worked("reading")

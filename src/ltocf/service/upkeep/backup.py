@@ -25,12 +25,12 @@ RUN, STORE, MANIFEST = "run", "store.jsonl", "manifest.json"
 FORMAT = 1
 
 
-class Saved(NamedTuple):
+class BackupCounts(NamedTuple):
     files: int
     rows: int  # of the store
 
 
-def back_up(root: Path, store: EventStore, path: Path) -> Saved:
+def back_up(root: Path, store: EventStore, path: Path) -> BackupCounts:
     """Write the run, all its versions, and the store into one file, whole or not at all.
 
     While the run is copied nobody can update it; the store is read after it, at one moment, so
@@ -57,10 +57,10 @@ def back_up(root: Path, store: EventStore, path: Path) -> Saved:
         manifest.write_text(json.dumps({"format": FORMAT, "files": digests}), encoding="utf-8")
         archive.add(manifest, MANIFEST)
     os.chmod(path, 0o600)  # it names people
-    return Saved(len(digests) - 1, rows)
+    return BackupCounts(len(digests) - 1, rows)
 
 
-def restore(path: Path, root: Path, where: str | None) -> Saved:
+def restore(path: Path, root: Path, where: str | None) -> BackupCounts:
     """The run at `root`, which must not be there, and its events in `where`, which must be empty,
     by default the run's own file."""
     if root.exists():
@@ -78,7 +78,7 @@ def restore(path: Path, root: Path, where: str | None) -> Saved:
         finally:
             store.close()
         os.replace(folder / RUN, root)
-    return Saved(len(manifest) - 1, rows)
+    return BackupCounts(len(manifest) - 1, rows)
 
 
 def prune_learned(root: Path, store: EventStore) -> int:

@@ -18,7 +18,7 @@ from ltocf.progress import Progress, silent
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.forgetting import Forgotten, forget_people
 from ltocf.runs.run import Run
-from ltocf.runs.update import EPOCHS, refit, store_update, updating
+from ltocf.runs.update import EPOCHS, store_update, updating, warm_start
 from ltocf.runs.versions import root_of
 from ltocf.service.live_quality import HIT, ranks_before
 from ltocf.service.served_model import LEARNED, ServedModel
@@ -86,6 +86,7 @@ def update_from_events(
         old = ServedModel.of_run(run, "old", store.id)
         events = store.since(old.trained)
         news = [event for event in events if event.item is not None]
+        # In the order of arrival: with a random share, the model would learn from the future.
         learned = news[: len(news) - int(checked * len(news))]
         dataset, added = _with_events(run.dataset, learned)
         last = (
@@ -95,7 +96,7 @@ def update_from_events(
             raise DataError(f"{store.name}: has no event that the run has not learned from")
         known = dict(dataset.origin.get(LEARNED, {})) | {store.id: last}
         dataset = replace(dataset, origin=dict(dataset.origin) | {LEARNED: known})
-        model = refit(
+        model = warm_start(
             run,
             dataset,
             epochs=epochs,
@@ -158,6 +159,7 @@ def compare(
         return None
     before, after = (_reciprocal(rank[both]) for rank in ranks)
     gain = after - before
+    # One event has no spread, so that alone it can never refuse a model.
     error = float(gain.std(ddof=1)) / sqrt(len(gain)) if len(gain) > 1 else np.inf
     check = Check(
         events=int(both.sum()),

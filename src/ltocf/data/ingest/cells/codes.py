@@ -1,4 +1,4 @@
-"""Numbers for ids of any kind, given as they are met."""
+"""Codes: whole numbers for ids of any kind, given in the order in which ids are met."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Codes:
         self.typed_as_integers = True
 
     def note(self, codes: pl.Series) -> NDArray[np.uint32]:
-        """The codes as an array; `ids` will know them."""
+        """Note the ids of a column and return their codes as an array."""
         numbers = codes.to_numpy()
         end = int(numbers.max()) + 1 if len(numbers) else 0
         if (missing := end - len(self._noted)) > 0:

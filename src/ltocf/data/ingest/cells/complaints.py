@@ -1,4 +1,4 @@
-"""What is said of a log: what is wrong with a row, and which columns could count but do not."""
+"""Messages about a log: what is wrong with a row, and which usable columns are not used."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _dates_in(table: Table, used: set[str]) -> str | None:
 
 
 def what_is_wrong(role: str, value: object) -> str:
-    """Of a value in the column of this role."""
+    """What is wrong with a value in the column of this role, as a message."""
     shown = repr(value)[:60]
     if role in ("user", "item"):
         missing = value is None or str(value).strip() == "" or value != value

@@ -1,4 +1,4 @@
-"""How the values of a log's columns become ids, ratings and weights."""
+"""Polars expressions that turn the columns of a log into ids, ratings and weights."""
 
 from __future__ import annotations
 
