@@ -110,7 +110,7 @@ def test_a_log_is_read_with_the_options_of_prepare(ltocf, log):
     assert code == 0, err
     assert Dataset.load("run/data").split_kind == "leave-last-out"
     code, _, err = ltocf("train", "town", "--model", "popularity", "--user", "who")
-    assert code == 2 and "--user tells how to read a log; 'town' is none" in err
+    assert code == 2 and "--user tells how to read a log, and 'town' is a data set" in err
 
 
 def test_a_closed_form_draws_no_curves(ltocf, log):

@@ -50,9 +50,7 @@ def refuse_unreadable(
         return  # no such process can be started here, as in a program that embeds Python
     if len(lines) < len(paths):  # it ended within one
         culprit = labels[paths[len(lines)]]
-        raise DataError(
-            f"{culprit}: is damaged: reading it crashes the Parquet reader; write it again"
-        )
+        raise DataError(f"{culprit}: cannot be read (it crashes the Parquet reader); it is damaged")
     for label, reason in zip(labels.values(), map(json.loads, lines), strict=True):
         if reason is not None:
             raise DataError(f"{label}: cannot be read ({reason}); is it damaged or half-written?")
