@@ -48,7 +48,7 @@ def outcome(script, *arguments, **environment):
         command,
         capture_output=True,
         text=True,
-        timeout=8 * SECONDS,
+        timeout=20 * SECONDS,
         env=os.environ | environment,
     )
     assert done.returncode == 0, done.stderr
@@ -105,15 +105,13 @@ print(before.equals(recommender.recommend([0, 1], 2)))
     assert outcome(script, run) == "True\n"
 
 
-@pytest.mark.parametrize("name", ["ease", "cmn"])
-def test_lists_at_once_do_not_abort_where_numba_has_only_its_work_queue(name):
+def test_lists_at_once_do_not_abort_where_numba_has_only_its_work_queue():
     script = f"""
 from concurrent.futures import ThreadPoolExecutor
-trained = {{}} if sys.argv[1] == "ease" else {{"dim": 2, "epochs": 1, "protocol": "fixed"}}
-recommender = Recommender(sys.argv[1], **trained).fit(pl.DataFrame({LOG!r}))
+recommender = Recommender("ease").fit(pl.DataFrame({LOG!r}))
 wanted = recommender.recommend([0, 1, 2, 3], 2)
 with ThreadPoolExecutor(8) as pool:
     lists = list(pool.map(lambda _: recommender.recommend([0, 1, 2, 3], 2), range(64)))
 print(all(wanted.equals(found) for found in lists))
 """
-    assert outcome(script, name, NUMBA_THREADING_LAYER="workqueue") == "True\n"
+    assert outcome(script, NUMBA_THREADING_LAYER="workqueue") == "True\n"
