@@ -17,7 +17,9 @@ import polars as pl
 from benchmarks.measure import median_seconds, parse_arguments
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
-from ltocf.recommend.fitted import Fitted
+from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.lists import ListOptions, make_lists
+from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
 from ltocf.scorers.dot import DotScorer
 
@@ -42,12 +44,12 @@ def main() -> None:
         random.standard_normal((n, DIM), dtype=np.float32) for n in (seen.n_users, seen.n_items)
     )
     scorer = DotScorer(users, items, seen)
-    fitted = Fitted(dataset, scorer, seen, lambda: None)  # type: ignore[arg-type, return-value]
+    fitted = FittedModel(dataset, scorer, seen, lambda: None)  # type: ignore[arg-type, return-value]
     people = random.choice(seen.n_users, PEOPLE).astype(np.int32)
 
     def lists(rules: Rules) -> None:
-        for person in people:
-            fitted.lists(scorer, person[None], K, rules, seen)
+        for row in people.tolist():
+            make_lists(fitted, [Person(row)], ListOptions(K, rules=rules))
 
     tasks = {name: lambda rules=rules: lists(rules) for name, rules in RULES.items()}
     seconds = median_seconds(tasks, arguments.rounds)

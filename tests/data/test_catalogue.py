@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -32,6 +33,22 @@ def table(tmp_path):
 def shop(table):
     found = read_items(table, "item")
     return Catalogue(IdMap(found.ids), found.attributes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, ["a", "b"]),
+        ({"year": [1990, 1991], "title": ["Alien", None]}, ["Alien", "b"]),
+        ({"genre": ["jazz", "folk"], "album_name": ["Blue Train", "Blue"]}, ["Blue Train", "Blue"]),
+        ({"year": [1990, 1991], "genre": ["jazz", "folk"]}, ["jazz", "folk"]),
+        ({"image": ["x.png", "y.png"], "genre": ["jazz", "folk"]}, ["jazz", "folk"]),
+    ],
+)
+def test_an_item_is_called_by_the_column_that_names_it(columns, expected):
+    catalogue = Catalogue(IdMap(pl.Series("id", ["a", "b"])), pl.DataFrame(columns))
+    assert catalogue.names == expected
+    assert catalogue.names_of(np.array([1])) == expected[1:]
 
 
 def test_text_becomes_typed_attributes(shop):

@@ -15,7 +15,7 @@ from ltocf.errors import ConfigError, DataError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.weighted import WeightedAdjacency
 from ltocf.models import build_model
-from ltocf.recommend.new_users import history_matrix
+from ltocf.recommend.people import Person, joined_histories
 from ltocf.recommend.recommender import Recommender
 from tests.conftest import interactions_of
 from tests.models.toys import used_by
@@ -61,7 +61,9 @@ def test_weights_by_hand():
 
 
 def test_a_new_history_is_in_the_order_of_time():
-    matrix = history_matrix([np.array([4, 1, 4, 2]), np.array([], dtype=int)], 5)
+    train = Interactions.build(np.array([0]), np.array([0]), 1, 5)
+    people = [Person.of_history(np.array(items, np.int32)) for items in ([4, 1, 4, 2], [])]
+    matrix = joined_histories(train, people)
     np.testing.assert_allclose(
         matrix.toarray(), [[0, 1 / 2, 1, 0, 1 / 3], [0, 0, 0, 0, 0]], rtol=1e-6
     )

@@ -13,8 +13,8 @@ from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError, DataError
 from ltocf.recommend import onnx_scoring
 from ltocf.recommend.export import export
-from ltocf.recommend.new_users import history_matrix
 from ltocf.recommend.recommender import Recommender
+from tests.histories import history_matrix
 
 FINISHED = ("lists", "neighbours")
 

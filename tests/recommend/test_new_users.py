@@ -7,9 +7,10 @@ import torch
 
 from ltocf.errors import ConfigError, DataError
 from ltocf.models import MODELS
-from ltocf.recommend.new_users import STEP, history_matrix, new_vectors, own_vector
+from ltocf.recommend.new_users import STEP, new_vectors, own_vector
 from ltocf.recommend.recommender import Recommender
 from ltocf.scorers.scorer import Vectors
+from tests.histories import history_matrix
 from tests.models.toys import used_by
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ltocf.recommend.new_users import history_matrix
 from ltocf.recommend.recommender import Recommender
 from ltocf.service.popularity import Popularity
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import Event
+from tests.histories import history_matrix
 
 MODELS = ["ltocf", "lightgcn", "chebycf", "ease", "blend"]
 MEMBERS = [

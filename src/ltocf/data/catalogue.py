@@ -27,10 +27,13 @@ from ltocf.data.attributes import (
     typed_value,
 )
 from ltocf.data.ids import Id, IdMap, shorten_id
+from ltocf.data.pairs.keys import Rows
 from ltocf.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+NAMING = ("name", "title", "label")
 
 
 class TagMatrix(NamedTuple):
@@ -102,15 +105,29 @@ class Catalogue:
         raise ConfigError(f"items have no attribute {name!r}; they have: {known}")
 
     @cached_property
-    def names(self) -> list[str]:
-        """What to call each item: its name, else its first text, else its id."""
-        ids = self.ids.ids.cast(pl.String)
-        texts = [c.name for c in self.table.get_columns() if c.dtype == pl.String]
-        chosen = self.role("name") or next(iter(texts), None)
-        if chosen is None:
+    def name_column(self) -> str | None:
+        """What names an item everywhere: the column with that role, else a text whose own name
+        speaks of names, else the first text."""
+        texts = [
+            column.name
+            for column in self.table.get_columns()
+            if column.dtype == pl.String and column.name != self.role("picture")
+        ]
+        named = [text for text in texts if any(word in text.lower() for word in NAMING)]
+        return self.role("name") or next(iter(named + texts), None)
+
+    def names_of(self, rows: Rows | slice) -> list[str]:
+        """What to call these items; one without a name is called by its id."""
+        ids = self.ids.ids[rows].cast(pl.String)
+        if self.name_column is None:
             return ids.to_list()
-        names = self.table[chosen].cast(pl.String)
+        names = self.table[self.name_column][rows].cast(pl.String)
         return [name or id_ for name, id_ in zip(names, ids, strict=True)]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What to call each item."""
+        return self.names_of(slice(None))
 
     def about(self, row: int) -> dict[str, Any]:
         """All that is known of an item, as values that JSON has; what is not known is left out."""

@@ -89,10 +89,10 @@ def newest(shelf: Shelf, window: timedelta | None = None) -> NDArray[np.float64]
 def shelf_of(dataset: Dataset, now: datetime | None = None) -> Shelf:
     """The catalogue of a data set at `now`, by default that of its latest touch or arrival."""
     known, seen = dataset.catalogue.memo, dataset.split.seen
-    if "shelf" not in known:
+    shelf: Shelf | None = known.get("shelf")
+    if shelf is None:
         latest = max(present(seen), _latest_arrival(dataset.catalogue, clock_now()))
-        known["shelf"] = Shelf(dataset.catalogue, latest, first_touched(seen))
-    shelf: Shelf = known["shelf"]
+        shelf = known["shelf"] = Shelf(dataset.catalogue, latest, first_touched(seen))
     return shelf if now is None else replace(shelf, now=now)
 
 

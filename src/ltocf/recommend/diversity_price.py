@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from scipy.sparse import csr_array
 
 from ltocf.config import RunConfig
@@ -14,9 +15,11 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.beyond import intra_list_diversity
 from ltocf.ranking.metrics import find_hits, list_metrics, testable_users
-from ltocf.recommend.boards import shelf_of
-from ltocf.recommend.rules.listing import item_likeness, top_k_by_rules, vectors_of
-from ltocf.recommend.rules.rules import Rules
+from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.lists import ListOptions, make_lists
+from ltocf.recommend.people import Person
+from ltocf.recommend.rules import Rules
+from ltocf.recommend.rules.diversity import item_likeness
 from ltocf.training.fitting import choose_epochs
 from ltocf.training.validation import with_validation
 
@@ -54,22 +57,20 @@ def diversity_prices(
     train, valid = dataset.split.train, dataset.split.valid
     if not len(valid):
         raise ConfigError("there are too few pairs to hold some out for validation")
-    scorer, users = model.scorer(), testable_users(valid, USERS)
-    shelf, catalogue = shelf_of(dataset), dataset.catalogue
-    vectors = scorer.vectors()
-    likeness = item_likeness(
-        Rules(diversity=1.0, by=by),
-        catalogue,
-        lambda: vectors_of(None if vectors is None else vectors.items, train),
-    )
+    # Nobody has the validation pairs: they are what a list should find.
+    held_out = replace(dataset.split, valid=valid.empty())
+    fitted = FittedModel(replace(dataset, split=held_out), model.scorer(), train, lambda: model)
+    catalogue, users = dataset.catalogue, testable_users(valid, USERS)
+    likeness = item_likeness(Rules(diversity=1.0, by=by), catalogue, lambda: fitted.item_vectors)
     assert likeness is not None
     described = csr_array(likeness) if catalogue.likeness is None else catalogue.likeness
+    people = list(map(Person, users.tolist()))
     found = []
     for done, level in enumerate(levels):
-        on = Rules(diversity=level, by=by).on(shelf)
-        lists = top_k_by_rules(
-            scorer, users, k, on, n_items=train.n_items, seen=train, likeness=likeness
-        ).items
+        made = make_lists(fitted, people, ListOptions(k, rules=Rules(diversity=level, by=by)))
+        lists = np.full((len(people), k), -1, np.int32)
+        for place, one in enumerate(made):
+            lists[place, : len(one.items)] = one.items
         hits = find_hits(lists, users, valid)
         ndcg = list_metrics(hits, valid.user_degrees[users], [k])[f"ndcg@{k}"].mean()
         spread = intra_list_diversity(lists, described)

@@ -5,12 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ltocf.data.catalogue import Catalogue
-from ltocf.data.interactions import Id
-from ltocf.recommend.tables import naming_column
+from ltocf.data.interactions import Id, Rows
+from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.people import Person, joined_histories
+from ltocf.recommend.tables import with_display
+
+
+class Reasons(NamedTuple):
+    """The terms of one score, which is their sum; the largest contribution comes first."""
+
+    own: float  # from the user's own vector
+    popularity: float  # what the item has with everybody
+    items: Rows  # of the history
+    contributions: NDArray[np.float64]
+
+    @property
+    def score(self) -> float:
+        return self.own + self.popularity + float(self.contributions.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +46,7 @@ class Explanation:
     own: float  # from the user's own vector
     because: pl.DataFrame
     popularity: float = 0.0  # what the item has with everybody
+    names: Sequence[str] = ()  # what the items of `because` are called
     in_common: tuple[str, ...] = ()  # tags that an item nobody has touched shares with the first
 
     def sentence(self, most: int = 3) -> str:
@@ -38,23 +57,51 @@ class Explanation:
         """
         if self.score <= 0:
             return "not recommended: more speaks against it than for it"
-        others = self.because.filter((pl.col("contribution") > 0) & (pl.col("item") != self.item))
-        names = others.head(most).select(
-            pl.coalesce(_label(others), pl.col("item").cast(pl.String))
-        )
-        listed = names.to_series().to_list()
-        if not listed and self.popularity > max(self.own, 0):
+        terms = zip(self.names, self.because["item"], self.because["contribution"], strict=True)
+        named = [name for name, item, term in terms if term > 0 and item != self.item][:most]
+        if not named and self.popularity > max(self.own, 0):
             return "popular with everybody: nothing in the history speaks for it"
-        if not listed:
+        if not named:
             return "because of the user's own part: nothing in the history speaks for it"
         if self.in_common:
-            return f"shares {_listed(self.in_common)} with {listed[0]}, which you have"
-        return f"because of {_listed(listed)}"
+            return f"shares {_listed(self.in_common)} with {named[0]}, which you have"
+        return f"because of {_listed(named)}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    """'A, B and C'."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+def reasons_of(fitted: FittedModel, person: Person, items: Rows) -> list[Reasons]:
+    """Why each of these items has the score that it has for somebody; a ConfigError if the model's
+    scores are no sums."""
+    history = joined_histories(fitted.train, [person])
+    terms = fitted.scorer.explain(items, history, person.row)
+    found, everybodys = [], terms.popularity.tolist()
+    for own, popularity, of_history in zip(
+        terms.own.tolist(), everybodys, terms.of_history.T, strict=True
+    ):
+        order = np.argsort(-of_history, kind="stable")
+        found.append(Reasons(own, popularity, history.indices[order], of_history[order]))
+    return found
+
+
+def explain(fitted: FittedModel, person: Person, user: Id | None, item: Id) -> Explanation:
+    """The reasons of one item as a table, by the caller's ids."""
+    ids, catalogue = fitted.seen.item_ids, fitted.dataset.catalogue
+    rows = ids.rows([item], kind="item")
+    (why,) = reasons_of(fitted, person, rows)
+    terms = pl.Series("contribution", why.contributions)
+    because = pl.DataFrame([ids.ids[why.items].rename("item"), terms])
+    in_common: tuple[str, ...] = ()
+    if len(why.items) and not fitted.seen.item_degrees[rows[0]]:
+        in_common = tags_in_common(catalogue, int(rows[0]), int(why.items[0]))
+    return Explanation(
+        user,
+        ids[rows][0],
+        why.score,
+        why.own,
+        with_display(because, fitted.dataset, why.items),
+        why.popularity,
+        catalogue.names_of(why.items),
+        in_common,
+    )
 
 
 def tags_in_common(catalogue: Catalogue, item: int, other: int) -> tuple[str, ...]:
@@ -64,7 +111,6 @@ def tags_in_common(catalogue: Catalogue, item: int, other: int) -> tuple[str, ..
     return tuple(labels[tag][1] for tag in sorted(ours & theirs))
 
 
-def _label(because: pl.DataFrame) -> pl.Expr:
-    """What an item is called."""
-    column = naming_column(because.drop("item", "contribution"))
-    return pl.col(column or "item").cast(pl.String)
+def _listed(names: Sequence[str]) -> str:
+    """'A, B and C'."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

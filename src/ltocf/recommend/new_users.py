@@ -1,8 +1,6 @@
-"""Scores for people whom the model has never met, from what they have."""
+"""Scores for people whom the model has never met, who get vectors of their own."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,20 +12,6 @@ from ltocf.scorers.scorer import Scorer, Scores, Vectors
 NEGATIVES = 1024  # unseen items that a new user's own vector is trained against
 STEP = 0.05  # of Adam, relative to the usual size of an item's coordinate
 L2 = 1e-2  # on their own vector, relative to the usual size of an item's vector
-
-
-def history_matrix(histories: Sequence[Rows], n_items: int) -> csr_array:
-    """What each one has, in the order of time, as rows of `histories.py`; of an item that comes
-    twice the first time counts. (len(histories), n_items)"""
-    indptr, items, entries = [0], [np.empty(0, np.int32)], [np.empty(0, np.float32)]
-    for history in histories:
-        distinct, first = np.unique(history, return_index=True)
-        rank = np.argsort(np.argsort(first))  # 0 for the earliest
-        indptr.append(indptr[-1] + len(distinct))
-        items.append(distinct.astype(np.int32))
-        entries.append((1 / (len(distinct) - rank)).astype(np.float32))
-    arrays = (np.concatenate(entries), np.concatenate(items), np.array(indptr))
-    return csr_array(arrays, shape=(len(histories), n_items))
 
 
 def score_new(scorer: Scorer, histories: csr_array, *, steps: int = 0, seed: int = 0) -> Scores:

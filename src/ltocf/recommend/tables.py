@@ -1,4 +1,4 @@
-"""Ranked rows -> data frames with the caller's ids and what the data set has to display."""
+"""Lists -> data frames with the caller's ids and what the data set has to display."""
 
 from __future__ import annotations
 
@@ -7,36 +7,53 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Rows
 from ltocf.files import replacing
-from ltocf.ranking.top_k import Ranked
-from ltocf.recommend.rules import ItemRules
+from ltocf.recommend.boards import shelf_of
+from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.lists import ItemList
+from ltocf.recommend.rules import ItemRules, Rules
 
-# Of several columns to display, the one that names an item; else the first with text.
-NAMES = ("name", "title", "label")
 OURS = {"user", "rank", "item", "similar", "score", "source", "contribution", "moved_by"}
 
 
 def ranked_table(
-    owners: pl.Series, ranked: Ranked, targets: pl.Series, cold: NDArray[np.bool_] | None = None
+    owners: pl.Series, lists: Sequence[ItemList], targets: pl.Series, *, sources: bool = False
 ) -> tuple[pl.DataFrame, Rows]:
     """A row for each place of each owner's list, in columns named as the two series and rank,
-    score, and with `cold` also source; and the target row of each. Empty places are left out."""
-    found = ranked.items >= 0
-    owner, place = np.nonzero(found)
-    rows: Rows = ranked.items[found]
+    score, and with `sources` also source; and the target row of each."""
+    counts = [len(found.items) for found in lists]
+    owner = np.repeat(np.arange(len(lists)), counts)
+    places = [np.arange(1, count + 1) for count in counts]
+    rows: Rows = np.concatenate([np.empty(0, np.int32), *(found.items for found in lists)])
+    scores = np.concatenate([np.empty(0, np.float32), *(found.scores for found in lists)])
     columns = [
         owners[owner],
-        pl.Series("rank", place + 1),
+        pl.Series("rank", np.concatenate([np.empty(0, np.int64), *places])),
         targets[rows],
-        pl.Series("score", ranked.scores[found]),
+        pl.Series("score", scores),
     ]
-    if cold is not None:
-        columns.append(pl.Series("source", np.where(cold, "popularity", "model")[owner]))
+    if sources:
+        names = np.array([found.source for found in lists], dtype=object)
+        columns.append(pl.Series("source", names[owner], dtype=pl.String))
     return pl.DataFrame(columns), rows
+
+
+def items_table(
+    fitted: FittedModel,
+    owners: pl.Series,
+    lists: Sequence[ItemList],
+    rules: Rules,
+    called: str = "item",
+) -> pl.DataFrame:
+    """Lists of items by the caller's ids: which boosts moved each, and what there is to display of
+    it. `called` names the column of the items; only lists of people have a source."""
+    targets = fitted.seen.item_ids.ids.rename(called)
+    table, items = ranked_table(owners, lists, targets, sources=called == "item")
+    table = with_boosts(table, rules.on(shelf_of(fitted.dataset)), items)
+    return with_display(table, fitted.dataset, items)
 
 
 def with_display(table: pl.DataFrame, dataset: Dataset, items: Rows) -> pl.DataFrame:
@@ -80,11 +97,3 @@ def write_table(table: pl.DataFrame, output: Path) -> None:
             flat(table.lazy()).collect().write_csv(temporary)
         else:
             table.write_parquet(temporary)
-
-
-def naming_column(shown: pl.DataFrame) -> str | None:
-    """The column by which shell, service and reasons call an item, if there is one."""
-    texts = [name for name in shown.columns if shown[name].dtype == pl.String]
-    named = [name for name in texts if name.lower() in NAMES]
-    named += [name for name in texts if any(word in name.lower() for word in NAMES)]
-    return next(iter(named + texts), None)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from ltocf.recommend.joined import Person
+from ltocf.recommend.people import Person
 from ltocf.service.experiments.running import Experiment
 from ltocf.service.lists import Answer, ListRequest, answer_lists
 from ltocf.service.live_quality import Judge

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ltocf.errors import LtocfError
-from ltocf.ranking.top_k import Ranked, rank
-from ltocf.recommend.joined import Person, joined_histories, score_people
-from ltocf.scorers.scorer import Scores, Terms
+from ltocf.recommend.explain import Reasons, reasons_of
+from ltocf.recommend.lists import ItemList, ListOptions, make_lists
+from ltocf.recommend.people import Person
 from ltocf.service.problems import Problem
 from ltocf.service.served_model import ServedModel
 from ltocf.service.work.slices import Slices
@@ -31,14 +29,11 @@ class ListRequest:
 
     served: ServedModel
     person: Person
-    k: int
+    options: ListOptions
     user: str | None = None  # their id, if they have one
-    keep_seen: bool = False
-    blocked: NDArray[np.bool_] | None = None  # (n_items,) items that they may not get
     reasons: bool = False
     arm: str | None = None  # of an experiment
     stale: bool = False  # the store did not answer: they may have done more than is known
-    popularity: NDArray[np.float32] | None = None  # (n_items,) for those of whom nothing is known
 
 
 Answer = dict[str, Any]
@@ -71,7 +66,7 @@ def answer_lists(batch: Sequence[ListRequest]) -> list[Answer | Exception]:
 def list_slices(requests: Sequence[ListRequest]) -> Slices[list[Answer]]:
     """The same for many lists, long ones or ones with reasons: a few at a time."""
     answers: list[Answer] = []
-    step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.k for one in requests)))
+    step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.options.k for one in requests)))
     for start in range(0, len(requests), step):
         some = requests[start : start + step]
         for wanted, found in zip(some, answer_lists(some), strict=True):
@@ -89,7 +84,7 @@ def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[Answer], b
     """The answers, and their JSON: writing much of it takes long as well."""
     answers: list[Answer] = []
     texts = []
-    step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.k for one in requests)))
+    step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.options.k for one in requests)))
     for start in range(0, len(requests), step):
         some = yield from list_slices(requests[start : start + step])
         answers += some
@@ -103,95 +98,62 @@ def to_json(value: Any) -> bytes:
 
 
 def _answers_by(served: ServedModel, batch: Sequence[ListRequest]) -> Sequence[Answer | Exception]:
-    people = [wanted.person for wanted in batch]
-    owned = [served.owned(person) for person in people]
-    cold = np.array([served.is_cold(person) for person in people])
+    people, options = [one.person for one in batch], [one.options for one in batch]
     try:
-        scores = score_people(served.scorer, served.train, people)
+        lists = make_lists(served.fitted, people, options)
     except LtocfError as refusal:  # of a model that knows no newcomers; the others can be served
         if len(batch) == 1:
             return [Problem(str(refusal))]
         return [answer for wanted in batch for answer in _answers_by(served, [wanted])]
-    for place in np.flatnonzero(cold).tolist():
-        popularity = batch[place].popularity
-        if popularity is None:
-            popularity = served.seen.item_degrees.astype(np.float32)
-        scores[place] = popularity
-    ranked = _rank(scores, batch, owned)
-    return [
-        _answer(wanted, bool(cold[place]), _row(ranked, place))
-        for place, wanted in enumerate(batch)
-    ]
+    return [_answer(wanted, found) for wanted, found in zip(batch, lists, strict=True)]
 
 
-def _rank(
-    scores: Scores, batch: Sequence[ListRequest], owned: Sequence[NDArray[np.int32]]
-) -> Ranked:
-    for row, wanted, items in zip(scores, batch, owned, strict=True):
-        if wanted.blocked is not None:
-            row[wanted.blocked] = -np.inf
-        if not wanted.keep_seen:
-            row[items] = -np.inf
-    longest = max(wanted.k for wanted in batch)
-    return rank(scores, longest, np.arange(len(batch), dtype=np.int32), None)
-
-
-def _row(ranked: Ranked, place: int) -> list[tuple[int, float]]:
-    pairs = zip(ranked.items[place].tolist(), ranked.scores[place].tolist(), strict=True)
-    return [(item, score) for item, score in pairs if item >= 0]
-
-
-def _answer(wanted: ListRequest, cold: bool, best: list[tuple[int, float]]) -> Answer:
-    listed: list[Answer] = [
-        {"rank": place, **wanted.served.item(item), "score": score}
-        for place, (item, score) in enumerate(best[: wanted.k], start=1)
-    ]
+def _answer(wanted: ListRequest, found: ItemList) -> Answer:
+    served = wanted.served
+    rules = served.rules_on(wanted.options.rules)
+    listed: list[Answer] = []
+    places = zip(found.items.tolist(), found.scores.tolist(), strict=True)
+    for place, (item, score) in enumerate(places, start=1):
+        entry: Answer = {"rank": place, **served.item(item), "score": score}
+        if rules.boosted and (moved_by := rules.notes(item)):
+            entry["moved_by"] = ", ".join(moved_by)
+        listed.append(entry)
     answer: Answer = {} if wanted.user is None else {"user": wanted.user}
     if wanted.arm is not None:
-        answer |= {"model": wanted.served.version, "arm": wanted.arm}
-    answer |= {"source": "popularity" if cold else "model", "items": listed}
+        answer |= {"model": served.version, "arm": wanted.arm}
+    answer |= {"source": found.source, "items": listed}
     return answer | ({"stale": True} if wanted.stale else {})
 
 
 def _add_reasons(wanted: ListRequest, answer: Answer) -> Slices[None]:
     served, listed = wanted.served, answer["items"]
-    history = joined_histories(served.train, [wanted.person])
     for start in range(0, len(listed), SLICE_REASONS):
         some = listed[start : start + SLICE_REASONS]
         items = served.item_rows([entry["item"] for entry in some])
         try:
-            terms = served.scorer.explain(items, history, wanted.person.row)
+            found = reasons_of(served.fitted, wanted.person, items)
         except LtocfError as refusal:
             raise Problem(str(refusal)) from None
-        for place, entry in enumerate(some):
-            entry["reasons"] = _reasons(served, terms, place, history)
+        for entry, why in zip(some, found, strict=True):
+            entry["reasons"] = shown_reasons(served, why)
         yield
 
 
-def reasons(
-    served: ServedModel, item: int, history: csr_array, row: int, most: int | None = REASONS
-) -> Answer:
+def shown_reasons(served: ServedModel, why: Reasons, most: int | None = REASONS) -> Answer:
     """A score as the sum of the own part, popularity, the largest contributions of the history and
     the rest."""
-    terms = served.scorer.explain(np.array([item], np.int32), history, row)
-    return _reasons(served, terms, 0, history, most)
-
-
-def _reasons(
-    served: ServedModel, terms: Terms, place: int, history: csr_array, most: int | None = REASONS
-) -> Answer:
-    own, popularity = float(terms.own[place]), float(terms.popularity[place])
-    of_history = terms.of_history[:, place]
-    largest = np.argsort(-np.abs(of_history), kind="stable")[:most]
-    shown = largest[np.argsort(-of_history[largest], kind="stable")]
+    largest = np.argsort(-np.abs(why.contributions), kind="stable")[:most]
+    shown = np.sort(largest)  # they come largest first
     because = [
-        {**served.item(history.indices[entry]), "contribution": float(of_history[entry])}
-        for entry in shown
+        {**served.item(item), "contribution": contribution}
+        for item, contribution in zip(
+            why.items[shown].tolist(), why.contributions[shown].tolist(), strict=True
+        )
     ]
     return {
-        "score": own + popularity + float(of_history.sum()),
-        "own": own,
-        "popularity": popularity,
+        "score": why.score,
+        "own": why.own,
+        "popularity": why.popularity,
         "because": because,
-        "others": float(np.delete(of_history, shown).sum()),
+        "others": float(np.delete(why.contributions, shown).sum()),
     }

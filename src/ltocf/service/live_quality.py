@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
-from ltocf.recommend.joined import Person, score_people
+from ltocf.recommend.lists import ListOptions, final_scores
+from ltocf.recommend.people import Person
 from ltocf.scorers.scorer import NOBODY
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import Event, EventStore, Quality, now
@@ -31,39 +31,36 @@ def ranks_before(
     served: ServedModel, store: EventStore, events: Sequence[Event]
 ) -> NDArray[np.int64]:
     """The rank of each event's item in that user's list just before it, from 1; 0 where there was
-    none: they had the item, it is not in the catalogue, nothing was known of them, or they are new
-    and the model has no lists for newcomers."""
+    none: they had the item, it is not in the catalogue or not available, nothing was known of them,
+    or they are new and the model has no lists for newcomers."""
     ranks = np.zeros(len(events), dtype=np.int64)
-    people, places = [], []
+    people: list[Person] = []
+    wanted: list[tuple[int, int]] = []  # the place of an event and the row of its item
     theirs = store.of_users(list({event.user for event in events}), after=served.trained)
     for place, event in enumerate(events):
         earlier = [one for one in theirs.get(event.user, ()) if one.number < event.number]
         person = served.person(event.user, earlier)
-        owned = served.owned(person)
         (row,) = served.seen.item_ids.find([event.item or ""])
-        if row >= 0 and not served.is_cold(person) and row not in owned:
-            people.append((person, owned, row))
-            places.append(place)
-    for place, (_, owned, row), line in zip(places, people, _scores(served, people), strict=True):
-        if line is None:
+        if row >= 0 and not served.is_cold(person):
+            people.append(person)
+            wanted.append((place, int(row)))
+    for (place, row), scores in zip(wanted, _scores(served, people), strict=True):
+        if scores is None or scores[row] == -np.inf:
             continue
-        line[owned] = -np.inf
-        before = (line > line[row]) | ((line == line[row]) & (np.arange(len(line)) < row))
+        before = (scores > scores[row]) | ((scores == scores[row]) & (np.arange(len(scores)) < row))
         ranks[place] = 1 + before.sum()
     return ranks
 
 
-def _scores(
-    served: ServedModel, people: Sequence[tuple[Person, Rows, int]]
-) -> list[NDArray[np.float32] | None]:
+def _scores(served: ServedModel, people: Sequence[Person]) -> list[NDArray[np.float32] | None]:
     """The scores of each, None for newcomers if the model refuses them, as MF does."""
     found: list[NDArray[np.float32] | None] = [None] * len(people)
     for new in (False, True):
-        which = [n for n, (person, *_) in enumerate(people) if (person.row == NOBODY) == new]
+        which = [n for n, person in enumerate(people) if (person.row == NOBODY) == new]
         if not which:
             continue
         try:
-            scores = score_people(served.scorer, served.train, [people[n][0] for n in which])
+            scores = final_scores(served.fitted, [people[n] for n in which], ListOptions())
         except ConfigError:
             if not new:
                 raise

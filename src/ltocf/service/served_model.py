@@ -15,13 +15,13 @@ from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.data.times import clock
 from ltocf.errors import ConfigError
 from ltocf.recommend.boards import shelf_of
-from ltocf.recommend.joined import NOTHING, Person, joined_histories
+from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.people import Person, joined_histories
 from ltocf.recommend.recommender import Recommender
-from ltocf.recommend.rules import Rules
-from ltocf.recommend.tables import naming_column
+from ltocf.recommend.rules import ItemRules, Rules
 from ltocf.runs.portrait import Portrait
 from ltocf.runs.run import Run
-from ltocf.scorers.scorer import NOBODY, Scorer
+from ltocf.scorers.scorer import NOBODY
 from ltocf.service.problems import Unknown
 from ltocf.service.store.events import Event
 from ltocf.training.records import EpochRecord
@@ -51,18 +51,13 @@ class ServedModel:
         return cls(recommender, version, trained, metrics, history, digest, portrait)
 
     @cached_property
-    def scorer(self) -> Scorer:
-        return self.recommender.scorer
-
-    @cached_property
-    def train(self) -> Interactions:
-        """What known users' scores come from."""
-        return self.recommender.fitted.train
+    def fitted(self) -> FittedModel:
+        return self.recommender.fitted
 
     @cached_property
     def seen(self) -> Interactions:
-        """What known users have, and are not recommended."""
-        return self.recommender.fitted.seen
+        """What known users have liked."""
+        return self.fitted.seen
 
     @cached_property
     def item_ids(self) -> list[Id]:
@@ -70,18 +65,12 @@ class ServedModel:
 
     @cached_property
     def microseconds(self) -> int:
-        return clock(self.train)
+        return clock(self.fitted.train)
 
-    @cached_property
+    @property
     def names(self) -> list[str]:
-        """What to call each item: the column 'name' or the first of text, else the id."""
-        table = self._display
-        column = naming_column(table)
-        chosen = None if column is None else table[column]
-        ids = map(str, self.item_ids)
-        if chosen is None:
-            return list(ids)
-        return [str(name) if name else id_ for name, id_ in zip(chosen, ids, strict=True)]
+        """What to call each item, as the shell does."""
+        return self.fitted.dataset.catalogue.names
 
     @cached_property
     def searched(self) -> pl.Series:
@@ -131,7 +120,7 @@ class ServedModel:
             else:
                 since.append(event)
         if not since:
-            return Person.known(row)
+            return Person(row)
         items = self.seen.item_ids.find([event.item for event in since if event.item is not None])
         times = np.array([event.time // self.microseconds for event in since], dtype=np.int64)
         return Person(row, items[items >= 0], times[items >= 0])
@@ -157,29 +146,15 @@ class ServedModel:
 
     def is_cold(self, person: Person) -> bool:
         """Whether nothing is known of what they like."""
-        if len(person.without):
-            old = NOTHING if person.row == NOBODY else self.seen.items_of(person.row)
-            return bool(np.isin(np.concatenate([old, person.items]), person.without).all())
-        known = person.row != NOBODY and self.seen.user_degrees[person.row] > 0
-        return not known and not len(person.items)
+        return not len(person.has(self.seen))
 
-    def owned(self, person: Person) -> Rows:
-        """What somebody has met and is not recommended."""
-        known = self.recommender.dataset.split.known
-        old = NOTHING if person.row == NOBODY else known.items_of(person.row)
-        owned = np.concatenate([old, person.items])
-        return owned[~np.isin(owned, person.without)] if len(person.without) else owned
-
-    def popularity(self, counts: Mapping[str, int]) -> NDArray[np.float32]:
-        """How many people have each item, with the events' counts by item. (n_items,)"""
-        popularity = self.seen.item_degrees.astype(np.float32)
-        rows = self.seen.item_ids.find(list(counts))
-        np.add.at(popularity, rows[rows >= 0], np.array(list(counts.values()))[rows >= 0])
-        return popularity
+    def rules_on(self, rules: Rules) -> ItemRules:
+        """These rules over the rows of items; a ConfigError if they name what items do not have."""
+        return rules.on(shelf_of(self.fitted.dataset))
 
     def blocked_by(self, rules: Rules) -> NDArray[np.bool_]:
         """What the rules let nobody have. (n_items,)"""
-        blocked = rules.on(shelf_of(self.recommender.dataset)).blocked
+        blocked = self.rules_on(rules).blocked
         nothing = np.zeros(len(self.item_ids), dtype=bool)
         return nothing if blocked is None else blocked[: len(nothing)]
 
@@ -187,7 +162,7 @@ class ServedModel:
         """Compile and compute whatever the first request would wait for."""
         assert len(self.names) == len(self.searched)
         person = Person.of_history(np.zeros(1, np.int32))
-        joined_histories(self.train, [person])
+        joined_histories(self.fitted.train, [person])
         _ = self.explains
 
     @cached_property

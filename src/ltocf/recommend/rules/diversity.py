@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ltocf.data.interactions import Rows
+from ltocf.data.catalogue import Catalogue
+from ltocf.data.interactions import Interactions, Rows
+from ltocf.errors import ConfigError
+from ltocf.recommend.rules.rules import Rules
 
+Likeness = csr_array | NDArray[np.float32]  # rows whose inner products say how alike items are
 POOL = 100  # at least so many of the best items are chosen from
 
 
@@ -20,7 +25,7 @@ def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     return scaled
 
 
-def alike(likeness: csr_array | NDArray[np.float32], items: Rows) -> NDArray[np.float32]:
+def alike(likeness: Likeness, items: Rows) -> NDArray[np.float32]:
     """How alike each two of these items are, from 0 to 1: the cosine of their rows, 0 where it is
     negative. (n, n)"""
     some = likeness[items]
@@ -35,3 +40,29 @@ def relevance(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     if high == low:
         return np.ones(len(scores))
     return (scores.astype(np.float64) - low) / (high - low)
+
+
+def item_likeness(
+    rules: Rules, catalogue: Catalogue, vectors: Callable[[], Likeness]
+) -> Likeness | None:
+    """What makes two items alike under these rules: rows whose inner products say it."""
+    if not rules.diversity:
+        return None
+    if rules.by == "vectors":
+        return vectors()
+    if not catalogue.attributes.nnz:
+        raise ConfigError(
+            "diversity by attributes needs categories or tags of the items (--items FILE); "
+            "or ask for it by vectors"
+        )
+    return catalogue.attributes
+
+
+def vectors_of(items: Any | None, train: Interactions) -> Likeness:
+    """A model's vectors of items by their lengths; of a model without, who has them."""
+    if items is not None:
+        return unit_rows(np.asarray(items))
+    lengths = np.sqrt(np.maximum(train.item_degrees, 1))
+    values = (1 / lengths[train.items]).astype(np.float32)
+    shape = (train.n_items, train.n_users)
+    return csr_array((values, (train.items, train.users)), shape=shape)

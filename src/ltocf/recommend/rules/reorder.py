@@ -10,10 +10,8 @@ from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Rows
 from ltocf.ranking.top_k import Ranked
-from ltocf.recommend.rules.diversity import POOL, alike, relevance
+from ltocf.recommend.rules.diversity import POOL, Likeness, alike, relevance
 from ltocf.recommend.rules.rules import ItemRules
-
-Likeness = csr_array | NDArray[np.float32]
 
 
 def pool_size(rules: ItemRules, k: int, n_items: int) -> int:

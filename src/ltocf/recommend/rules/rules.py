@@ -123,12 +123,12 @@ class Rules:
     def on(self, shelf: Shelf) -> ItemRules:
         """These rules as arrays over the items; the catalogue remembers them for a minute."""
         key = (self, shelf.now.replace(second=0, microsecond=0))
-        known = shelf.catalogue.memo
-        if key not in known:
+        known: dict[object, ItemRules] = shelf.catalogue.memo.setdefault("rules", {})
+        found = known.get(key)  # threads share the memory, and any of them may clear it
+        if found is None:
             if len(known) >= MEMORY:
                 known.clear()
-            known[key] = self._on(shelf)
-        found: ItemRules = known[key]
+            found = known[key] = self._on(shelf)
         return found
 
     def _on(self, shelf: Shelf) -> ItemRules:

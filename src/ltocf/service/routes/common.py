@@ -12,7 +12,7 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from ltocf.data.interactions import shorten_id
 from ltocf.errors import LtocfError
-from ltocf.recommend.joined import Person
+from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
 from ltocf.service.engine import Engine
 from ltocf.service.problems import Problem, Unknown
@@ -103,7 +103,7 @@ def rules_of(served: ServedModel, where: Sequence[str]) -> Rules:
     item is."""
     try:
         rules = Rules.parse(where)
-        served.blocked_by(rules)
+        served.rules_on(rules)
     except LtocfError as unknown:
         raise Unknown(str(unknown)) from None
     return rules

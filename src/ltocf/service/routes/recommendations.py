@@ -9,12 +9,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from ltocf.data.interactions import Id
 from ltocf.errors import DataError
-from ltocf.recommend.joined import Person, joined_histories
-from ltocf.recommend.requests import blocked_items
+from ltocf.recommend.explain import reasons_of
+from ltocf.recommend.lists import ListOptions, blocked_items
+from ltocf.recommend.people import Person
 from ltocf.scorers.scorer import NOBODY
 from ltocf.service.engine import Engine
 from ltocf.service.lists import (
@@ -24,10 +26,10 @@ from ltocf.service.lists import (
     is_short,
     list_slices,
     refuse_too_much,
+    shown_reasons,
     text_slices,
     to_json,
 )
-from ltocf.service.lists import reasons as reasons_of
 from ltocf.service.problems import Conflict, Unknown
 from ltocf.service.routes.common import (
     NOT_FOUND,
@@ -159,19 +161,9 @@ def _options(
         blocked = blocked_items(served.seen.item_ids, candidates, exclude)
     except DataError as unknown:
         raise Unknown(str(unknown)) from None
-    if where:
-        others = served.blocked_by(rules_of(served, where))
-        blocked = others if blocked is None else blocked | others
-    nobody = Person.known(NOBODY)
-    return ListRequest(
-        served,
-        nobody,
-        k,
-        keep_seen=keep_seen,
-        blocked=blocked,
-        reasons=with_reasons,
-        popularity=live.popularity.of(served),
-    )
+    rules, popularity = rules_of(served, where), live.popularity.of(served)
+    options = ListOptions(k, keep_seen, blocked, rules, popularity)
+    return ListRequest(served, Person(NOBODY), options, reasons=with_reasons)
 
 
 @router.get(
@@ -200,9 +192,9 @@ async def explain(
         person = Person.of_history(served.item_rows(history or []))
 
     def find() -> Slices[Answer]:
-        joined = joined_histories(served.train, [person])
+        (why,) = reasons_of(served.fitted, person, np.array([row], np.int32))
         yield
-        return reasons_of(served, row, joined, person.row, most=None)
+        return shown_reasons(served, why, most=None)
 
     found = await live.reasons(find())
     about = {"model": served.version, "item": served.item(row)}

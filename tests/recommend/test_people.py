@@ -7,9 +7,9 @@ from numpy.testing import assert_array_equal
 from ltocf.data.histories import histories_of
 from ltocf.data.interactions import Interactions
 from ltocf.data.times import clock
-from ltocf.recommend.joined import Person, joined_histories
-from ltocf.recommend.new_users import history_matrix
+from ltocf.recommend.people import Person, joined_histories
 from ltocf.scorers.scorer import NOBODY
+from tests.histories import history_matrix
 
 
 def person(row, items, times):
@@ -24,7 +24,7 @@ def of(timestamps):
 
 def test_without_events_it_is_the_history_of_the_data(hamlet):
     train = hamlet.split.train
-    joined = joined_histories(train, [Person.known(row) for row in range(train.n_users)])
+    joined = joined_histories(train, [Person(row) for row in range(train.n_users)])
     assert_array_equal(joined.toarray(), histories_of(train).toarray())
 
 

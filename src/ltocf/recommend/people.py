@@ -1,4 +1,4 @@
-"""A history is what the data set has and what happened since: here, and only here, they meet."""
+"""Who a list is for: a known user, a known user and what they did since, or a bare history."""
 
 from __future__ import annotations
 
@@ -11,32 +11,39 @@ from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
+from ltocf.recommend.new_users import score_new
 from ltocf.scorers.scorer import NOBODY, Scorer, Scores
 
-NOTHING = np.empty(0, np.int32)
+NOTHING, NEVER = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 class Person(NamedTuple):
     """Somebody with a row in the training data, or NOBODY, and what they touched since."""
 
     row: int
-    items: Rows  # in any order, repetitions allowed
-    times: NDArray[np.int64]  # of each, by the clock of the training data
+    items: Rows = NOTHING  # in any order, repetitions allowed
+    times: NDArray[np.int64] = NEVER  # of each, by the clock of the training data
     without: Rows = NOTHING  # items that are left out of their history, as if never touched
+
+    @classmethod
+    def of_history(cls, items: Rows) -> Person:
+        """Somebody new, who touched these items in this order."""
+        return cls(NOBODY, items, np.arange(len(items)))
 
     @property
     def changed(self) -> bool:
         """Whether their history is another than in the training data."""
         return len(self.items) > 0 or len(self.without) > 0
 
-    @classmethod
-    def known(cls, row: int) -> Person:
-        return cls(row, np.empty(0, np.int32), np.empty(0, np.int64))
-
-    @classmethod
-    def of_history(cls, items: Rows) -> Person:
-        """Somebody new, who touched these items in this order."""
-        return cls(NOBODY, items, np.arange(len(items)))
+    def has(self, pairs: Interactions) -> Rows:
+        """What they have by these pairs and since, repetitions included."""
+        if self.row == NOBODY:
+            items = self.items
+        elif len(self.items):
+            items = np.concatenate([pairs.items_of(self.row), self.items])
+        else:
+            items = pairs.items_of(self.row)
+        return items[~np.isin(items, self.without)] if len(self.without) else items
 
 
 def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array:
@@ -45,7 +52,7 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
 
     Old items without times came before everything else.
     """
-    indptr, items, entries = [0], [np.empty(0, np.int32)], [np.empty(0, np.float32)]
+    indptr, items, entries = [0], [NOTHING], [np.empty(0, np.float32)]
     for person in people:
         owned, times = person.items, person.times
         if person.row != NOBODY:
@@ -68,11 +75,14 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
     return csr_array(arrays, shape=(len(people), train.n_items))
 
 
-def score_people(scorer: Scorer, train: Interactions, people: Sequence[Person]) -> Scores:
-    """Scores of all items for each. (len(people), n_items)
+def score_people(
+    scorer: Scorer, train: Interactions, people: Sequence[Person], *, gradient_steps: int = 0
+) -> Scores:
+    """Scores of all items for each, the caller's to change. (len(people), n_items)
 
     A known user keeps their own part. Whoever has done nothing since is scored as ever, and whoever
-    has nothing at all gets zeros.
+    has nothing at all gets zeros. With `gradient_steps`, all are new, and the vector of each takes
+    that many steps on their history.
     """
     if any(len(person.without) for person in people) and not scorer.follows_history:
         raise ConfigError(
@@ -84,12 +94,16 @@ def score_people(scorer: Scorer, train: Interactions, people: Sequence[Person]) 
     as_ever = ~changed & (rows != NOBODY)
     if as_ever.all():
         return scorer(rows)
-    joined = joined_histories(train, [person for person in people if person.changed])
-    if changed.all():
-        return scorer.from_history(joined, rows)
     scores = np.zeros((len(people), train.n_items), np.float32)
     if as_ever.any():
         scores[as_ever] = scorer(rows[as_ever])
     if changed.any():
-        scores[changed] = scorer.from_history(joined, rows[changed])
+        joined = joined_histories(train, [person for person in people if person.changed])
+        if gradient_steps:
+            found = score_new(scorer, joined, steps=gradient_steps)
+        else:
+            found = scorer.from_history(joined, rows[changed])
+        if changed.all():
+            return found
+        scores[changed] = found
     return scores

@@ -1,0 +1,195 @@
+"""The one road from people to lists: score, cold start, mask, rules, rank.
+
+The shell, Python, bulk files, the service and its judge all take it. What an item is called is the
+catalogue's to say (`names`), and why it is listed is told in `explain.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ltocf.data.interactions import Id, IdMap, Rows
+from ltocf.ranking.top_k import Ranked, rank, tile_bytes
+from ltocf.recommend.boards import shelf_of
+from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.ids import as_list, known_rows
+from ltocf.recommend.people import Person, score_people
+from ltocf.recommend.rules import ItemRules, Rules
+from ltocf.recommend.rules.diversity import item_likeness
+from ltocf.recommend.rules.impressions import scale_
+from ltocf.recommend.rules.reorder import pool_size, reordered
+from ltocf.scorers.scorer import Scores
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ListOptions:
+    """What a list is made of, whoever it is for."""
+
+    k: int = 10
+    keep_seen: bool = False
+    blocked: Mask | None = None  # (n_items,) items that they may not get: `blocked_items`
+    rules: Rules = Rules()  # noqa: RUF009 - immutable
+    # (n_items,) what those get of whom nothing is known; by default how many users have each item.
+    popularity: NDArray[np.floating] | None = None
+
+
+class ItemList(NamedTuple):
+    """The best first; shorter than was asked for where there are no more."""
+
+    items: Rows
+    scores: NDArray[np.float32]
+    cold: bool = False  # nothing is known of what they like: this is what is popular
+
+    @property
+    def source(self) -> str:
+        return "popularity" if self.cold else "model"
+
+
+def blocked_items(
+    ids: IdMap, candidates: Iterable[Id] | None, exclude: Id | Iterable[Id]
+) -> Mask | None:
+    """A mask of the items that nobody may get, if there are any. (n_items,)"""
+    out = ids.find(as_list(exclude))
+    if candidates is None and not len(out):
+        return None
+    blocked = np.full(len(ids), candidates is not None)
+    if candidates is not None:
+        blocked[known_rows(ids, candidates, "candidate", strict=False)] = False
+    blocked[out[out >= 0]] = True
+    return blocked
+
+
+def make_lists(
+    fitted: FittedModel,
+    people: Sequence[Person],
+    options: ListOptions | Sequence[ListOptions],
+    *,
+    gradient_steps: int = 0,
+) -> list[ItemList]:
+    """A list for each, by options that they share or that each has of their own.
+
+    Whoever shares a product of matrices shares its cost, so ask for many at a time.
+    """
+    each = _each(options, len(people))
+    lists = _ranked(
+        fitted,
+        lambda some: final_scores(fitted, people[some], each[some], gradient_steps=gradient_steps),
+        each,
+    )
+    colds = (not len(person.has(fitted.seen)) for person in people)
+    return [found._replace(cold=cold) for found, cold in zip(lists, colds, strict=True)]
+
+
+def final_scores(
+    fitted: FittedModel,
+    people: Sequence[Person],
+    options: ListOptions | Sequence[ListOptions],
+    *,
+    gradient_steps: int = 0,
+) -> Scores:
+    """The scores that lists are ranked by; -inf where an item may not be listed.
+    (len(people), n_items)"""
+    each = _each(options, len(people))
+    scores = score_people(fitted.scorer, fitted.train, people, gradient_steps=gradient_steps)
+    for place, (person, theirs) in enumerate(zip(people, each, strict=True)):
+        if not len(person.has(fitted.seen)):
+            popular = fitted.seen.item_degrees if theirs.popularity is None else theirs.popularity
+            scores[place] = popular
+    owned = [
+        person.has(fitted.known)
+        for person, theirs in zip(people, each, strict=True)
+        if not theirs.keep_seen
+    ]
+    if owned:
+        places = np.flatnonzero([not theirs.keep_seen for theirs in each])
+        owners = np.repeat(places, [len(items) for items in owned])
+        scores[owners, np.concatenate(owned)] = -np.inf
+    _apply_rules_(fitted, scores, each)
+    return scores
+
+
+def similar_items(fitted: FittedModel, rows: Rows, options: ListOptions) -> list[ItemList]:
+    """The items most like each, as the rules allow."""
+    each = _each(options, len(rows))
+
+    def score(some: slice) -> Scores:
+        scores = _others(fitted.scorer.similar_items(rows[some]), rows[some])
+        _apply_rules_(fitted, scores, each[some])
+        return scores
+
+    return list(_ranked(fitted, score, each))
+
+
+def similar_users(fitted: FittedModel, rows: Rows, k: int) -> list[ItemList]:
+    """The users most like each, as rows in place of items."""
+    scores = _others(fitted.scorer.similar_users(rows), rows)
+    return list(_as_lists(rank(scores, k, rows, seen=None)))
+
+
+def _each(options: ListOptions | Sequence[ListOptions], count: int) -> Sequence[ListOptions]:
+    return [options] * count if isinstance(options, ListOptions) else options
+
+
+def _others(scores: Scores, themselves: Rows) -> Scores:
+    """Scores in which nothing is similar to itself; in place."""
+    scores[np.arange(len(themselves)), themselves] = -np.inf
+    return scores
+
+
+def _ranked(
+    fitted: FittedModel, score: Callable[[slice], Scores], each: Sequence[ListOptions]
+) -> Iterator[ItemList]:
+    """Rank, a tile of scores at a time, and reorder where the rules say so."""
+    n_items = fitted.seen.n_items
+    tile = tile_bytes(n_items) // (4 * n_items)
+    for start in range(0, len(each), tile):
+        scores = score(slice(start, start + tile))
+        groups = list(_groups(fitted, each[start : start + tile]))
+        sizes = [pool_size(rules, options.k, n_items) for _, options, rules in groups]
+        everybody = np.arange(len(scores), dtype=np.int32)
+        ranked = rank(scores, max(sizes), everybody, seen=None)
+        for (some, options, rules), size in zip(groups, sizes, strict=True):
+            pool = Ranked(ranked.items[some, :size], ranked.scores[some, :size])
+            if rules.rules.reorder:
+                likeness = item_likeness(
+                    rules.rules, fitted.dataset.catalogue, lambda: fitted.item_vectors
+                )
+                pool = reordered(pool, options.k, rules, likeness, scores[some].__getitem__)
+            yield from _as_lists(pool)
+
+
+def _as_lists(ranked: Ranked) -> Iterator[ItemList]:
+    counts = (ranked.items >= 0).sum(axis=1).tolist()
+    for items, scores, count in zip(*ranked, counts, strict=True):
+        yield ItemList(items[:count], scores[:count])
+
+
+def _groups(
+    fitted: FittedModel, each: Sequence[ListOptions]
+) -> Iterator[tuple[slice, ListOptions, ItemRules]]:
+    """Neighbours with the same options, and their rules over the rows of items."""
+    for _, some in groupby(range(len(each)), key=lambda place: id(each[place])):
+        places = list(some)
+        options = each[places[0]]
+        rules = options.rules.on(shelf_of(fitted.dataset))
+        yield slice(places[0], places[-1] + 1), options, rules
+
+
+def _apply_rules_(fitted: FittedModel, scores: Scores, each: Sequence[ListOptions]) -> None:
+    """Boost and block, in place. A catalogue may know items that the model does not."""
+    n_items = scores.shape[1]
+    for some, options, rules in _groups(fitted, each):
+        if rules.factors is not None:
+            scale_(scores[some], rules.factors[:n_items])
+        if rules.penalty is not None:
+            scores[some] += rules.penalty[:n_items]  # ten times faster than writing through a mask
+        if options.blocked is not None:
+            scores[some, options.blocked] = -np.inf
