@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -14,8 +15,9 @@ from ltocf.recommend.lists import ListOptions, final_scores, make_lists
 from ltocf.recommend.people import Person
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import Rules
-from ltocf.service.lists import ListRequest, answer_lists, shown_reasons
+from ltocf.service.lists import ListRequest, answer_lists, refuse_too_much, shown_reasons
 from ltocf.service.live_quality import ranks_before
+from ltocf.service.problems import Problem
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import Event
 from tests.models.toys import two_communities, used_by
@@ -158,3 +160,29 @@ def test_the_judge_finds_an_item_at_its_place_in_the_list(shop, store):
     after = served_list(served, served.person(user, events[:1]), k=90)
     place = [item for item, _ in listed(after)].index(items[1]) + 1
     assert ranks_before(served, store, [events[1]]).tolist() == [place]
+
+
+def test_rules_over_http_are_those_of_the_shell(serve, fitted, hamlet):
+    client, recommender = serve("ease"), fitted("ease")
+    user, pin = hamlet.split.train.user_ids.ids[0], hamlet.split.train.item_ids.ids[7]
+    kind = hamlet.item_names["kind"].value_counts(sort=True)["kind"][0]
+    given = {"boost": f"kind={kind}:3", "at_most": "2:neighbourhood", "pin": pin, "diversity": 0.3}
+    rules = Rules.parse(**given | {"pin": [pin]})
+    table = recommender.recommend(user, 8, rules=rules)
+    query = "&".join(f"{name}={quote(str(value))}" for name, value in given.items())
+    by_query = client.get(f"/users/{user}/recommendations?k=8&{query}").json()
+    lists = {name: [given[name]] for name in ("boost", "at_most", "pin")}
+    body = {"users": [user], "k": 8, "diversity": 0.3} | lists
+    (by_body,) = client.post("/recommendations", body).json()["lists"]
+    for found in (by_query, by_body):
+        assert [entry["item"] for entry in found["items"]] == table["item"].to_list()
+        assert [entry.get("moved_by") for entry in found["items"]] == table["moved_by"].to_list()
+    similar = client.get(f"/items/{pin}/similar?k=4&where=kind={quote(kind)}").json()["items"]
+    expected = recommender.similar_items(pin, 4, rules=Rules.parse(f"kind={kind}"))
+    assert [entry["item"] for entry in similar] == expected["similar"].to_list()
+    unread = client.get(f"/users/{user}/recommendations?boost=new")
+    assert (unread.status, "CONDITION:FACTOR" in unread.json()["detail"]) == (404, True)
+    long = client.get(f"/users/{user}/recommendations?k=80&diversity=0.5")
+    assert long.status == 200
+    with pytest.raises(Problem, match="up to 100 items, not k=200"):
+        refuse_too_much(1, 200, False, True)

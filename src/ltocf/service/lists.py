@@ -39,9 +39,13 @@ class ListRequest:
 Answer = dict[str, Any]
 
 
-def refuse_too_much(lists: int, k: int, with_reasons: bool) -> None:
+def refuse_too_much(lists: int, k: int, with_reasons: bool, reordered: bool = False) -> None:
     """A Problem if a request asks for more than one may."""
-    most = MOST_REASONS if with_reasons else MOST_ENTRIES
+    if reordered and k > SHORT_LIST:
+        raise Problem(
+            f"at_most, pin and diversity are for lists of up to {SHORT_LIST} items, not k={k}"
+        )
+    most = MOST_REASONS if with_reasons or reordered else MOST_ENTRIES
     if lists * k > most:
         what = "items with reasons" if with_reasons else "items"
         raise Problem(
@@ -49,8 +53,11 @@ def refuse_too_much(lists: int, k: int, with_reasons: bool) -> None:
         )
 
 
-def is_short(lists: int, k: int, with_reasons: bool) -> bool:
-    return lists <= FEW_LISTS and k <= SHORT_LIST and not with_reasons
+def is_short(requests: Sequence[ListRequest]) -> bool:
+    """Whether these are made in a moment: few, none of them long, with reasons or reordered."""
+    return len(requests) <= FEW_LISTS and not any(
+        one.options.k > SHORT_LIST or one.reasons or one.options.rules.reorder for one in requests
+    )
 
 
 def answer_lists(batch: Sequence[ListRequest]) -> list[Answer | Exception]:
@@ -110,18 +117,10 @@ def _answers_by(served: ServedModel, batch: Sequence[ListRequest]) -> Sequence[A
 
 def _answer(wanted: ListRequest, found: ItemList) -> Answer:
     served = wanted.served
-    rules = served.rules_on(wanted.options.rules)
-    listed: list[Answer] = []
-    places = zip(found.items.tolist(), found.scores.tolist(), strict=True)
-    for place, (item, score) in enumerate(places, start=1):
-        entry: Answer = {"rank": place, **served.item(item), "score": score}
-        if rules.boosted and (moved_by := rules.notes(item)):
-            entry["moved_by"] = ", ".join(moved_by)
-        listed.append(entry)
     answer: Answer = {} if wanted.user is None else {"user": wanted.user}
     if wanted.arm is not None:
         answer |= {"model": served.version, "arm": wanted.arm}
-    answer |= {"source": found.source, "items": listed}
+    answer |= {"source": found.source, "items": served.entries(found, wanted.options.rules)}
     return answer | ({"stale": True} if wanted.stale else {})
 
 

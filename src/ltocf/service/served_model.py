@@ -16,6 +16,7 @@ from ltocf.data.times import clock
 from ltocf.errors import ConfigError
 from ltocf.recommend.boards import shelf_of
 from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.lists import ItemList
 from ltocf.recommend.people import Person, joined_histories
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import ItemRules, Rules
@@ -93,6 +94,17 @@ class ServedModel:
             name: values[row] for name, values in self._about.items() if values[row] is not None
         }
         return {"item": str(self.item_ids[row]), "name": self.names[row], "about": about}
+
+    def entries(self, found: ItemList, rules: Rules) -> list[dict[str, Any]]:
+        """A list as answers show it: ranked items, their scores, and which boosts moved them."""
+        boosts, entries = self.rules_on(rules), []
+        places = zip(found.items.tolist(), found.scores.tolist(), strict=True)
+        for place, (row, score) in enumerate(places, start=1):
+            entry = {"rank": place, **self.item(row), "score": score}
+            if boosts.boosted and (moved_by := boosts.notes(row)):
+                entry["moved_by"] = ", ".join(moved_by)
+            entries.append(entry)
+        return entries
 
     def item_row(self, id_: Id) -> int:
         return int(self.item_rows([id_])[0])

@@ -11,6 +11,7 @@ from ltocf.recommend.boards import parse_window
 from ltocf.service.problems import Conflict
 from ltocf.service.routes.common import NOT_FOUND, K, Where, answer, live_of, rules_of
 from ltocf.service.wire.replies import BoardOut, ProblemOut
+from ltocf.service.wire.requests import RuleTexts
 
 router = APIRouter()
 REFUSALS = NOT_FOUND | {409: {"model": ProblemOut}}
@@ -64,7 +65,7 @@ async def _board(
     live, boards = live_of(request), request.app.state.boards
     served = live.served
     span = None if window is None else parse_window(window)
-    rules = rules_of(served, where)
+    rules = rules_of(served, RuleTexts(where))
     try:
         rows = await live.ask(lambda: boards.board(served, kind, k, span, rules))
     except LtocfError as missing:  # the data have no times, or nobody says what is new

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 
 from ltocf.data.interactions import shorten_id
@@ -18,7 +18,7 @@ from ltocf.service.engine import Engine
 from ltocf.service.problems import Problem, Unknown
 from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import ProblemOut
-from ltocf.service.wire.requests import MOST_K, SearchText, Text
+from ltocf.service.wire.requests import MOST_K, AlikeBy, RuleTexts, SearchText, Text
 
 T = TypeVar("T")
 
@@ -98,11 +98,40 @@ def known_person(live: Engine, served: ServedModel, user: str) -> Person:
     return person
 
 
-def rules_of(served: ServedModel, where: Sequence[str]) -> Rules:
-    """The conditions of a request. One that names what items do not have is answered as an unknown
-    item is."""
+def rule_texts(
+    where: Where = [],  # noqa: B006 - FastAPI copies it
+    boost: Annotated[
+        list[Text], Query(max_length=20, description="CONDITION:FACTOR, such as new:1.2.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+    at_most: Annotated[
+        list[Text],
+        Query(max_length=20, description="N:ATTRIBUTE: so many of a list may share a value."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+    pin: Annotated[list[Text], Query(max_length=100, description="Items that come first.")] = [],  # noqa: B006 - FastAPI copies it
+    diversity: Annotated[
+        float, Query(ge=0, le=1, description="From 0 (by score alone) to 1 (as unlike as can be).")
+    ] = 0.0,
+    alike_by: Annotated[AlikeBy, Query(description="What makes two items alike.")] = "attributes",
+) -> RuleTexts:
+    """The rules in a query."""
+    return RuleTexts(where, boost, at_most, pin, diversity, alike_by)
+
+
+Ruled = Annotated[RuleTexts, Depends(rule_texts)]
+
+
+def rules_of(served: ServedModel, texts: RuleTexts) -> Rules:
+    """The rules of a request. One that names what items do not have is answered as an unknown item
+    is."""
     try:
-        rules = Rules.parse(where)
+        rules = Rules.parse(
+            texts.where,
+            boost=texts.boost,
+            at_most=texts.at_most,
+            pin=texts.pin,
+            diversity=texts.diversity,
+            by=texts.alike_by,
+        )
         served.rules_on(rules)
     except LtocfError as unknown:
         raise Unknown(str(unknown)) from None

@@ -7,11 +7,15 @@ import re
 import numpy as np
 from fastapi import APIRouter, Request, Response
 
+from ltocf.recommend.lists import ListOptions
+from ltocf.recommend.lists import similar_items as make_similar
 from ltocf.recommend.rules import Rules
+from ltocf.service.lists import refuse_too_much
 from ltocf.service.routes.common import (
     NOT_FOUND,
     ItemPath,
     K,
+    Ruled,
     Search,
     Where,
     answer,
@@ -21,23 +25,23 @@ from ltocf.service.routes.common import (
 )
 from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import FoundItems, SimilarItems
+from ltocf.service.wire.requests import RuleTexts
 
 router = APIRouter()
 
 
 @router.get("/items/{item:id}/similar", response_model=SimilarItems, responses=NOT_FOUND)
-async def similar_items(request: Request, item: ItemPath, k: K = 10) -> Response:
-    """The items most like one."""
+async def similar_items(request: Request, item: ItemPath, rules: Ruled, k: K = 10) -> Response:
+    """The items most like one, as the rules allow."""
     live = live_of(request)
     served = live.served
     row = served.item_row(item)
     check_k(k, len(served.item_ids))
-    table = await live.ask(lambda: served.recommender.similar_items(item, k))
-    places = table.select("rank", "similar", "score").rows()
-    items = [
-        {"rank": rank, **served.item(served.item_row(similar)), "score": score}
-        for rank, similar, score in places
-    ]
+    options = ListOptions(k, rules=rules_of(served, rules))
+    refuse_too_much(1, k, False, options.rules.reorder)
+    rows = np.array([row], np.int32)
+    (found,) = await live.ask(lambda: make_similar(served.fitted, rows, options))
+    items = served.entries(found, options.rules)
     return answer({"model": served.version, "item": served.item(row), "items": items})
 
 
@@ -51,7 +55,7 @@ async def find_items(
     """Items whose name or id holds every word; those that begin so first, then the popular."""
     live = live_of(request)
     served = live.served
-    allowed = rules_of(served, where)
+    allowed = rules_of(served, RuleTexts(where))
     rows = await live.ask(lambda: search(served, query, k, allowed))
     return answer({"model": served.version, "items": [served.item(row) for row in rows]})
 

@@ -34,8 +34,8 @@ from ltocf.service.problems import Conflict, Unknown
 from ltocf.service.routes.common import (
     NOT_FOUND,
     K,
+    Ruled,
     UserPath,
-    Where,
     answer,
     check_k,
     known_person,
@@ -45,12 +45,12 @@ from ltocf.service.routes.common import (
 )
 from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import ExplanationOut, ListOut, ListsOut, ProblemOut
-from ltocf.service.wire.requests import ListsIn, ListsOfUsers, Text
+from ltocf.service.wire.requests import ListsIn, ListsOfUsers, RuleTexts, Text
 from ltocf.service.work.slices import Slices
 
 router = APIRouter()
-# k, keep_seen, candidates, exclude, reasons, where
-Options = tuple[int, bool, Sequence[Id] | None, Sequence[Id], bool, Sequence[str]]
+# k, keep_seen, candidates, exclude, reasons, rules
+Options = tuple[int, bool, Sequence[Id] | None, Sequence[Id], bool, RuleTexts]
 SomeItems = Annotated[list[Text], Query(max_length=100)]
 
 
@@ -58,12 +58,12 @@ SomeItems = Annotated[list[Text], Query(max_length=100)]
 async def recommend(
     request: Request,
     user: UserPath,
+    rules: Ruled,
     k: K = 10,
     keep_seen: Annotated[bool, Query(description="Also what they already have.")] = False,
     reasons: Annotated[bool, Query(description="Add the exact reasons to each item.")] = False,
     exclude: SomeItems = [],  # noqa: B006 - FastAPI copies it
     candidates: Annotated[list[Text] | None, Query(max_length=100)] = None,
-    where: Where = [],  # noqa: B006 - FastAPI copies it
     without: Annotated[
         list[Text],
         Query(max_length=100, description="Items of their history, as if never touched."),
@@ -74,8 +74,8 @@ async def recommend(
     live = live_of(request)
     served, arm = live.served_for(user)
     started = time.perf_counter()
-    options = _options(live, served, 1, k, keep_seen, candidates, exclude, reasons, where)
-    short = is_short(1, k, reasons)
+    options = _options(live, served, 1, k, keep_seen, candidates, exclude, reasons, rules)
+    short = is_short([options])
     with live.short() if short else nullcontext():
         (person,), stale = await live.people(served, [user])
         if without:
@@ -96,13 +96,13 @@ async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> 
     live = live_of(request)
     served = live.served
     started = time.perf_counter()
-    options = body.k, body.keep_seen, body.candidates, body.exclude, body.reasons, body.where
+    options = body.k, body.keep_seen, body.candidates, body.exclude, body.reasons, body.rules
     if isinstance(body, ListsOfUsers):
         wanted = await _of_users(live, [str(user) for user in body.users], options)
     else:
         person = Person.of_history(served.item_rows(body.history))
         wanted = [replace(_options(live, served, 1, *options), person=person)]
-    if is_short(len(wanted), body.k, body.reasons):
+    if is_short(wanted):
         with live.short():
             lists = await asyncio.gather(*map(live.short_lists, wanted))
         text = b",".join(map(to_json, lists))
@@ -152,17 +152,18 @@ def _options(
     candidates: Sequence[Id] | None,
     exclude: Sequence[Id],
     with_reasons: bool,
-    where: Sequence[str],
+    rules: RuleTexts,
 ) -> ListRequest:
     """The options of a request, to be completed with the person it is for."""
     check_k(k, len(served.item_ids))
-    refuse_too_much(lists, k, with_reasons)
+    on = rules_of(served, rules)
+    refuse_too_much(lists, k, with_reasons, on.reorder)
     try:
         blocked = blocked_items(served.seen.item_ids, candidates, exclude)
     except DataError as unknown:
         raise Unknown(str(unknown)) from None
-    rules, popularity = rules_of(served, where), live.popularity.of(served)
-    options = ListOptions(k, keep_seen, blocked, rules, popularity)
+    popularity = live.popularity.of(served)
+    options = ListOptions(k, keep_seen, blocked, on, popularity)
     return ListRequest(served, Person(NOBODY), options, reasons=with_reasons)
 
 

@@ -37,6 +37,7 @@ class Reasons(BaseModel):
 class ListedItem(Item):
     rank: int
     score: float
+    moved_by: str | None = Field(None, description="The boosts that raised or lowered it.")
     reasons: Reasons | None = None
 
 
@@ -66,6 +67,7 @@ class ListsOut(BaseModel):
 class SimilarItem(Item):
     rank: int
     score: float
+    moved_by: str | None = Field(None, description="The boosts that raised or lowered it.")
 
 
 class SimilarItems(BaseModel):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -121,6 +122,20 @@ OneOrMany = Annotated[
 ]
 
 
+AlikeBy = Literal["attributes", "vectors"]
+
+
+class RuleTexts(NamedTuple):
+    """The rules of a request, as they were written."""
+
+    where: Sequence[str] = ()
+    boost: Sequence[str] = ()
+    at_most: Sequence[str] = ()
+    pin: Sequence[str | int] = ()
+    diversity: float = 0.0
+    alike_by: AlikeBy = "attributes"
+
+
 class ListOptions(StrictRequest):
     """What a list is made of."""
 
@@ -132,8 +147,27 @@ class ListOptions(StrictRequest):
     where: list[Text] = Field(
         [], max_length=20, description="Conditions that every item meets, such as category=tea."
     )
+    boost: list[Text] = Field([], max_length=20, description="CONDITION:FACTOR, such as new:1.2.")
+    at_most: list[Text] = Field(
+        [], max_length=20, description="N:ATTRIBUTE: so many of a list may share a value."
+    )
+    pin: list[Id] = Field([], max_length=100, description="Items that come first.")
+    diversity: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        strict=True,
+        description="From 0 (by score alone) to 1 (as unlike as can be).",
+    )
+    alike_by: AlikeBy = Field("attributes", description="What makes two items alike.")
     keep_seen: bool = Field(False, strict=True, description="Also what they already have.")
     reasons: bool = Field(False, strict=True, description="Add the exact reasons to each item.")
+
+    @property
+    def rules(self) -> RuleTexts:
+        return RuleTexts(
+            self.where, self.boost, self.at_most, self.pin, self.diversity, self.alike_by
+        )
 
 
 class ListsOfUsers(ListOptions):
