@@ -14,10 +14,16 @@ from ltocf.data.times import clock as clock
 
 def moments(train: Interactions) -> NDArray[np.datetime64] | None:
     """When each pair was first seen, in UTC; None if no clock was read. (n_pairs,)"""
-    times = train.timestamps
-    if times is None or not len(times) or int(times.max()) < LEAST["seconds"]:
+    if train.timestamps is None or _latest(train) is None:
         return None
-    return (times * clock(train)).astype("datetime64[us]")
+    return (train.timestamps * clock(train)).astype("datetime64[us]")
+
+
+def _latest(train: Interactions) -> int | None:
+    """The latest time of any pair, None if no clock was read."""
+    times = train.timestamps
+    latest = 0 if times is None or not len(times) else int(times.max())
+    return latest if latest >= LEAST["seconds"] else None
 
 
 def clock_now() -> datetime:
@@ -27,11 +33,11 @@ def clock_now() -> datetime:
 
 def present(train: Interactions) -> datetime:
     """The moment of the latest pair, which is when the log was made; else what time it is."""
-    times = moments(train)
-    if times is None:
+    latest = _latest(train)
+    if latest is None:
         return clock_now()
-    latest: datetime = times.max().astype(datetime)
-    return latest
+    moment: datetime = np.datetime64(latest * clock(train), "us").astype(datetime)
+    return moment
 
 
 def first_touched(train: Interactions) -> NDArray[np.datetime64] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -92,7 +93,9 @@ def shelf_of(dataset: Dataset, now: datetime | None = None) -> Shelf:
     shelf: Shelf | None = known.get("shelf")
     if shelf is None:
         latest = max(present(seen), _latest_arrival(dataset.catalogue, clock_now()))
-        shelf = known["shelf"] = Shelf(dataset.catalogue, latest, first_touched(seen))
+        shelf = known["shelf"] = Shelf(
+            dataset.catalogue, latest, cache(lambda: first_touched(seen))
+        )
     return shelf if now is None else replace(shelf, now=now)
 
 

@@ -175,6 +175,7 @@ class ServedModel:
         assert len(self.names) == len(self.searched)
         person = Person.of_history(np.zeros(1, np.int32))
         joined_histories(self.fitted.train, [person])
+        self.rules_on(Rules())
         _ = self.explains
 
     @cached_property

@@ -198,7 +198,7 @@ def test_hiding_leaves_no_trace(shop):
 
 def test_new_without_an_attribute_is_by_the_first_touch(shop):
     touched = np.array(["2024-05-30", "2020-01-01", "NaT"], dtype="datetime64[us]")
-    bare = Shelf(Catalogue.of(IdMap(list("abc")), None), NOW, touched)
+    bare = Shelf(Catalogue.of(IdMap(list("abc")), None), NOW, lambda: touched)
     assert Condition.parse("new").holds(bare).tolist() == [True, False, False]
     with pytest.raises(ConfigError, match="nobody knows which items are new"):
         Condition.parse("new").holds(Shelf(bare.catalogue, NOW))

@@ -42,20 +42,21 @@ class Shelf:
     catalogue: Catalogue
     now: datetime
     # When each item was first touched: its arrival, where no attribute tells. NaT: never.
-    first_touched: NDArray[np.datetime64] | None = None
+    first_touched: Callable[[], NDArray[np.datetime64] | None] = lambda: None
 
     def arrivals(self) -> NDArray[np.datetime64]:
         """When each item came, NaT where nobody knows. (n_items,)"""
         role = self.catalogue.role("arrival")
         if role is not None and self.catalogue.kinds[role] == "time":
             return self.catalogue.table[role].to_numpy().astype("datetime64[us]")
-        if self.first_touched is None:
+        touched = self.first_touched()
+        if touched is None:
             raise ConfigError(
                 "nobody knows which items are new: give them an attribute 'added' with a date, or "
                 "a log with times"
             )
-        missing = np.full(len(self.catalogue) - len(self.first_touched), "NaT", "datetime64[us]")
-        return np.concatenate([self.first_touched, missing])
+        missing = np.full(len(self.catalogue) - len(touched), "NaT", "datetime64[us]")
+        return np.concatenate([touched, missing])
 
 
 @dataclass(frozen=True)
