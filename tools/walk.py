@@ -13,34 +13,44 @@ import inspect
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 PACKAGE = Path(__file__).parent.parent / "src" / "ltocf"
 TASTES = {"ann": "tea jazz", "bob": "tea chess jazz", "cem": "jazz chess go", "dee": "tea go"}
 
 
-def files_touched(walk: Callable[[], object]) -> set[str]:
-    """The files of the package that `walk` calls a function of, in any thread."""
-    import threading
+class Trace:
+    """While it is entered, notes the files of the package in which a function is called, in any
+    thread that starts meanwhile."""
 
-    touched: set[str] = set()
+    def __init__(self) -> None:
+        self._touched: set[str] = set()
 
-    def note(frame: FrameType, event: str, _: object) -> None:
-        # The bodies of modules and classes are not optimised: they run when a file is imported.
-        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-            touched.add(frame.f_code.co_filename)
+    def __enter__(self) -> Trace:
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+        return self
 
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        walk()
-    finally:
+    def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
         threading.setprofile(None)
-    package = str(PACKAGE.resolve())
-    return {name.removeprefix(package + "/") for name in touched if name.startswith(package)}
+
+    def take(self) -> set[str]:
+        """The files since the last time."""
+        touched, self._touched = self._touched, set()
+        package = str(PACKAGE.resolve())
+        return {name.removeprefix(package + "/") for name in touched if name.startswith(package)}
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        # The bodies of modules and classes are not optimised: they run when a file is imported.
+        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            self._touched.add(frame.f_code.co_filename)
 
 
 def command(*words: str) -> None:
@@ -54,24 +64,34 @@ def main() -> None:
         log, run = Path(folder) / "tiny.csv", Path(folder) / "run"
         rows = [f"{user},{item}" for user, items in TASTES.items() for item in items.split()]
         log.write_text("\n".join(["user,item", *rows]) + "\n")
-        train = files_touched(
-            lambda: command("train", str(log), "--model", "popularity", "-o", str(run))
-        )
-        ask = files_touched(lambda: command("recommend", str(run), "--user", "ann"))
-        event = files_touched(lambda: asyncio.run(live(run)))
-    walks = {"CSV to model": train, "model to list": ask, "event to list": event}
+        with Trace() as trace:
+            command("train", str(log), "--model", "popularity", "-o", str(run))
+            train = trace.take()
+            command("recommend", str(run), "--user", "ann")
+            ask = trace.take()
+            from ltocf.service.server import Settings, make_app
+
+            service = make_app(Settings(run, None))
+            start = trace.take()
+            asyncio.run(live(service))
+            event = trace.take()
+        service.state.live.close()
+    walks = {
+        "CSV to model": train,
+        "model to list": ask,
+        "event to list": start | event,
+        "event to list, once the service runs": event,
+    }
     print(json.dumps({name: len(files) for name, files in walks.items()}))
     if "--list" in sys.argv:
         for name, files in walks.items():
             print(name, *sorted(files), sep="\n  ")
 
 
-async def live(run: Path) -> None:
-    """A service over the run takes one event and makes one list."""
-    from ltocf.service.server import Settings, make_app
+async def live(service: FastAPI) -> None:
+    """A service takes one event and makes one list."""
     from ltocf.service.wire.test_client import ask
 
-    service = make_app(Settings(run, None))
     body = json.dumps({"user": "ann", "item": "go"}).encode()
     for method, target, sent in (
         ("POST", "/events", body),
@@ -79,7 +99,6 @@ async def live(run: Path) -> None:
     ):
         reply = await ask(service, method, target, sent)
         assert reply.status < 300, reply
-    service.state.live.close()
 
 
 if __name__ == "__main__":

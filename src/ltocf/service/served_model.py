@@ -15,9 +15,10 @@ from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.data.times import clock
 from ltocf.errors import ConfigError
 from ltocf.recommend.boards import shelf_of
+from ltocf.recommend.explain import reasons_of
 from ltocf.recommend.fitted import FittedModel
 from ltocf.recommend.lists import ItemList
-from ltocf.recommend.people import Person, joined_histories
+from ltocf.recommend.people import Person
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import ItemRules, Rules
 from ltocf.runs.portrait import Portrait
@@ -82,8 +83,9 @@ class ServedModel:
     @cached_property
     def explains(self) -> bool:
         """Whether scores have exact reasons."""
+        first = np.zeros(1, np.int32)
         try:
-            self.recommender.explain_new([self.item_ids[0]], self.item_ids[-1])
+            reasons_of(self.fitted, Person.of_history(first), first)
         except ConfigError:
             return False
         return True
@@ -173,8 +175,6 @@ class ServedModel:
     def warm_up(self) -> None:
         """Compile and compute whatever the first request would wait for."""
         assert len(self.names) == len(self.searched)
-        person = Person.of_history(np.zeros(1, np.int32))
-        joined_histories(self.fitted.train, [person])
         self.rules_on(Rules())
         _ = self.explains
 
