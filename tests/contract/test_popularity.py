@@ -15,12 +15,13 @@ from ltocf.data.sources.town import make_town
 from ltocf.errors import ConfigError
 from ltocf.models import MODELS
 from ltocf.recommend.export import export
-from ltocf.recommend.new_users import history_matrix, new_vectors, score_new
+from ltocf.recommend.new_users import new_vectors, score_new
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.refit import refit_run
 from ltocf.runs.run import Run
 from ltocf.runs.update import update_run
 from ltocf.scorers.dot import DotScorer
+from tests.histories import history_matrix
 from tests.models.toys import used_by
 
 WEIGHT = 0.7
