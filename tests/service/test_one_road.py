@@ -85,7 +85,7 @@ def test_a_person_with_events_is_the_joined_history_of_a_model_without_own_parts
         assert not fitted.scorer.follows_history
         return
     found = final_scores(fitted, [with_events], ListOptions(keep_seen=True))
-    if MODELS[name].solved and name not in OWN_PART:
+    if recommender.model.solved(recommender.model.config) and name not in OWN_PART:
         np.testing.assert_allclose(found, bare, rtol=1e-4, atol=1e-5)
     (one,) = make_lists(fitted, [with_events], ListOptions(5))
     assert not set(one.items.tolist()) & set(joined.tolist())
