@@ -7,7 +7,8 @@ is chosen on a cut of the same kind of what is left; then each is tested once:
 - cold: NDCG@20 of the hidden items ranked among themselves, and among all items, by `attributes`,
   by content kNN (the cosine of tags, summed over the history; plain, and with rare tags weighing
   more, scaled as in TF-IDF), by the popularity of an item's tags, and by filters of a graph in
-  which tags are nodes (`tag_weight` = 1, not chosen);
+  which tags are nodes (`tag_weight` = 1, not chosen), and by transitions where the nearest items
+  by tags speak for a hidden one, as for every model that is served;
 - warm: NDCG@20 of the last items, by transitions alone and blended with `attributes`.
 """
 
@@ -33,8 +34,10 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.metrics import evaluate
 from ltocf.scorers.attributes import tag_vectors
+from ltocf.scorers.scorer import Scorer
+from ltocf.scorers.untouched import complete
 
-Scores = Callable[[Rows], Any]
+Scores = Callable[[Rows], Any]  # or a scorer
 SHARED, RECENCIES = (0.0, 0.3, 1.0), (0.0, 0.5, 1.0)
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0, 3.0)  # of attributes in the blend; 0 is without
 
@@ -48,11 +51,10 @@ class Hidden:
         self.is_cold = cold.item_degrees > 0
         self.graph = BipartiteGraph(self.train)
 
-    def fitted(self, name: str, options: dict[str, Any]) -> Scores:
+    def fitted(self, name: str, options: dict[str, Any]) -> Scorer:
         model = build_model(self.graph, name, options)
         model.initialise_(0)
-        scorer = model.scorer()
-        return scorer
+        return model.scorer()
 
     def cold_ndcg(self, scores: Scores, *, among_all: bool = False) -> float:
         allowed = np.where(self.is_cold | among_all, 0, -np.inf).astype(np.float32)
@@ -93,12 +95,20 @@ def report(choosing: Hidden, testing: Hidden) -> dict[str, Any]:
         f"{name}, tags as nodes": testing.fitted(name, {"tag_weight": 1.0})
         for name in ("rp3beta", "turbocf", "gfcf")
     }
+    transitions = testing.fitted("transitions", {})
+    nearest = complete(transitions, testing.train)
+    by_nearest = {"transitions, cold items by the nearest": nearest}
     cold = {
         name: {
             "among cold": testing.cold_ndcg(scores),
             "among all": testing.cold_ndcg(scores, among_all=True),
         }
-        for name, scores in {"attributes": attributes, **as_nodes, **baselines}.items()
+        for name, scores in {
+            "attributes": attributes,
+            **as_nodes,
+            **by_nearest,
+            **baselines,
+        }.items()
     }
     blend = testing.fitted("blend", _blend(weight, options))
     best = max(cold[name]["among cold"] for name in baselines if name.startswith("content"))
@@ -109,7 +119,8 @@ def report(choosing: Hidden, testing: Hidden) -> dict[str, Any]:
         "above content kNN": cold["attributes"]["among cold"] / best - 1,
         "times popularity of tags": cold["attributes"]["among cold"] / popular,
         "warm": {
-            "transitions": testing.warm_ndcg(testing.fitted("transitions", {})),
+            "transitions": testing.warm_ndcg(transitions),
+            "transitions, cold items by the nearest": testing.warm_ndcg(nearest),
             "with attributes": testing.warm_ndcg(blend),
         },
         "cold, by that blend": testing.cold_ndcg(blend),

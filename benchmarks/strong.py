@@ -27,6 +27,7 @@ from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import no_split
 from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.recommend.recommender import Recommender
 from ltocf.scorers.scorer import Scorer
 from ltocf.training.fitting import fit
 
@@ -44,6 +45,8 @@ MODELS: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "sparse DAN": ("sparse_ease", [{"l2": l2} | FAMILY for l2 in (10.0, 20.0)]),
     "EASE": ("ease", [{"l2": l2} for l2 in (100.0, 300.0)]),
     "DAN": ("ease", [{"l2": l2} | FAMILY for l2 in (10.0, 20.0)]),
+    # It chooses on validation pairs of its own, cut off the people of training.
+    "search": ("auto", [{}]),
 }
 
 
@@ -81,13 +84,18 @@ def hold_out(pairs: Interactions, seed: int) -> tuple[Interactions, People, Peop
     return pairs.select(role[pairs.users] == 0), valid, test
 
 
-def measure(name: str, train: Interactions, valid: People, test: People) -> dict[str, Any]:
+def measure(
+    name: str, train: Interactions, valid: People, test: People, search_seconds: float
+) -> dict[str, Any]:
     """The best of the settings on validation, and what it does on test."""
     model, choices = MODELS[name]
     started, tried = time.perf_counter(), []
     for options in choices:
-        config = RunConfig(model={"name": model} | options)
-        scorer = fit(Dataset("people", no_split(train)), config).model.scorer()
+        people = Dataset("people", no_split(train))
+        if model == "auto":
+            scorer = Recommender("auto", budget=search_seconds).fit(people).scorer
+        else:
+            scorer = fit(people, RunConfig(model={"name": model} | options)).model.scorer()
         tried.append((valid.metrics(scorer)["ndcg@100"], options, scorer))
     best = max(tried, key=lambda one: one[0])
     return {
@@ -104,6 +112,9 @@ def main() -> None:
     )
     parser.add_argument("--data", default="town", help="a directory or a name; default: town")
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument(
+        "--search-seconds", type=float, default=600, help="for the search; default: 600"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of who is held out; default: 0")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     arguments = parser.parse_args()
@@ -111,7 +122,7 @@ def main() -> None:
     train, valid, test = hold_out(split.seen.union(split.test), arguments.seed)
     found = {}
     for name in arguments.models:
-        found[name] = measure(name, train, valid, test)
+        found[name] = measure(name, train, valid, test, arguments.search_seconds)
         shown = "  ".join(f"{key} {value:.4f}" for key, value in found[name]["test"].items())
         print(f"{name:12} {shown}  {found[name]['seconds']:.0f} s", flush=True)
     result = {"data": Path(arguments.data).name, "machine": machine(), "models": found}

@@ -118,9 +118,13 @@ changes = [
     ItemChange("p001", {"in_stock": False}),
     ItemChange("p200", {"name": "Glass pot", "category": "ware", "tags": ["glass"], "price": 30}),
 ]
-later = shop.dataset.catalogue.with_changes(changes)
-print(len(later), later.about(len(later) - 1))
-assert later.available().sum() <= shop.dataset.catalogue.available().sum() + 1
+later = shop.with_items(changes)
+catalogue = later.dataset.catalogue
+print(len(catalogue), catalogue.about(len(catalogue) - 1))
+ware = Rules.parse("category=ware")
+assert "p001" not in later.recommend("c014", 100)["item"]
+assert "p200" in later.recommend("c014", 30, rules=ware)["item"]
+print(later.explain("c014", "p200").sentence())
 
 # %% [markdown]
 # ## A mailing

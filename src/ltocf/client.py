@@ -103,6 +103,18 @@ class Client:
     def forget(self, user: str) -> None:
         self.request("DELETE", f"/users/{_part(user)}")
 
+    def put_item(self, item: str, **attributes: Any) -> Answer:
+        """All that an item is from now on, new or not."""
+        return self.request("PUT", f"/items/{_part(item)}", attributes)
+
+    def change_item(self, item: str, **attributes: Any) -> Answer:
+        """Some of its attributes, such as available=False; the others stay."""
+        return self.request("PATCH", f"/items/{_part(item)}", attributes)
+
+    def hide_item(self, item: str) -> Answer:
+        """Take it off the shelf."""
+        return self.request("DELETE", f"/items/{_part(item)}")
+
     # What is asked
 
     def recommend(self, user: str, k: int = 10, **options: Any) -> Answer:

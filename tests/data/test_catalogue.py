@@ -110,8 +110,9 @@ def test_available_is_what_is_neither_out_of_stock_nor_hidden_nor_expired(shop):
     changed = shop.with_changes(
         [ItemChange("a", hidden=True), ItemChange("c", {"expires": "2024-05-01"})]
     )
-    # A new attribute of text is no time.
-    assert changed.available(datetime(2030, 1, 1)).tolist() == [False, False, True, True]
+    # Its name tells what it is.
+    assert changed.available(datetime(2030, 1, 1)).tolist() == [False, False, False, True]
+    assert changed.available(datetime(2024, 4, 1)).tolist() == [False, False, True, True]
     timed = Catalogue(
         shop.ids,
         shop.table.with_columns(expires=pl.Series([None, None, datetime(2024, 5, 1), None])),
@@ -168,7 +169,8 @@ def test_changes_put_patch_and_hide_and_leave_the_base_as_it_was(shop):
     assert changed.about(4) == {"title": "Mug", "tags": ["clay"], "price": 4.0, "weight": 3}
     assert changed.available().tolist() == [True, True, True, False, True]
     assert shop.about(2)["title"] == "Cup"
-    back = changed.with_changes([ItemChange("d", {})])
+    assert not changed.with_changes([ItemChange("d", {})]).available()[3]
+    back = changed.with_changes([ItemChange("d", hidden=False)])
     assert back.available().all()
     assert back.about(3) == shop.about(3)
 

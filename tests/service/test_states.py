@@ -47,6 +47,7 @@ HISTORIES = {user: ITEMS[2 * n : 2 * n + 5] for n, user in enumerate(KNOWN)}
 # Somebody who is never asked about, so that there is always something left to learn from.
 LOG = HISTORIES | {"everybody": ITEMS}
 
+EXTRA = [f"extra-{n}" for n in range(3)]  # that come while it runs
 people, things = st.sampled_from(KNOWN + NEW), st.sampled_from(ITEMS)
 
 
@@ -64,6 +65,7 @@ class Service(RuleBasedStateMachine):
         Recommender("ease").fit(log).save(self.run)
         self.histories = {user: list(items) for user, items in HISTORIES.items()}
         self.keys, self.acknowledged, self.forgotten = {}, [], set()
+        self.put, self.hidden = set(), set()
         self.store_url = self.where and new_database(self.where)
         self.client = None
 
@@ -100,6 +102,21 @@ class Service(RuleBasedStateMachine):
     def post_again(self, data):
         event = self.keys[data.draw(st.sampled_from(sorted(self.keys)))]
         assert self.client.post("/events", event).json() == {"accepted": 0, "repeated": 1}
+
+    @rule(item=st.sampled_from(EXTRA), kind=st.sampled_from(["tea", "cup"]))
+    def put_item(self, item, kind):
+        reply = self.client.request("PUT", f"/items/{item}", {"kind": kind})
+        assert reply.json() == {"changed": 1}
+        self.put.add(item)
+        self.hidden.discard(item)
+
+    @rule(item=st.sampled_from(EXTRA + ITEMS), hidden=st.booleans())
+    def hide_item(self, item, hidden):
+        if item in EXTRA and item not in self.put:
+            return
+        body = {"items": [{"item": item, "hidden": hidden}]}
+        assert self.client.request("PATCH", "/items", body).json() == {"changed": 1}
+        (self.hidden.add if hidden else self.hidden.discard)(item)
 
     @rule(user=people)
     def forget(self, user):
@@ -170,6 +187,16 @@ class Service(RuleBasedStateMachine):
             table = recommender.recommend_new(history, 5)
             expected = dict(zip(table["item"], table["score"], strict=True))
             assert found == pytest.approx(expected, abs=1e-5)
+
+    @invariant()
+    def what_is_on_the_shelf_and_nothing_else_can_be_listed(self):
+        if self.client is None:
+            return
+        reply = self.client.post("/recommendations", {"history": [ITEMS[0]], "k": 12}).json()
+        listed = {entry["item"] for entry in reply["lists"][0]["items"]}
+        expected = (set(ITEMS[1:]) | self.put) - self.hidden
+        assert listed <= expected
+        assert len(listed) == min(12, len(expected))
 
     @invariant()
     def every_acknowledged_event_is_there_once(self):

@@ -48,7 +48,8 @@ READING: dict[str, Any] = {
     "weigh": _option(
         str,
         "What each kind counts: view=1,cart=3,purchase=5,return=-5,dislike=hide. Below 0 it takes "
-        "back, 0 is passed over, and 'hide' is never recommended again.",
+        "back, 0 is passed over, and 'hide' is never recommended again. 'auto' chooses the weights "
+        "(prepare --target KIND).",
         metavar="KIND=N,...",
     ),
     "time_format": _option(

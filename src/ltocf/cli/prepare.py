@@ -9,6 +9,7 @@ import typer
 
 from ltocf.cli.log_options import READING, SPLITTING, with_log_options
 from ltocf.cli.output import Json, print_json
+from ltocf.errors import ConfigError
 from ltocf.progress import show_progress
 
 
@@ -47,6 +48,13 @@ def prepare(
             "become items of the data set, touched or not.",
         ),
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="With --weigh auto: the kind that matters, on which the weights are chosen.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of a random split.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old one.")] = False,
     as_json: Json = False,
@@ -58,6 +66,13 @@ def prepare(
     from ltocf.data.ingest.prepare import prepare as prepare_log
     from ltocf.data.sources.text_folder import is_text_folder, prepare_text_folder
 
+    chosen: list[str] = []
+    if given.get("weigh") == "auto":
+        given["weigh"] = _chosen_weights(log, given, target)
+        kinds = ",".join(f"{kind}={value}" for kind, value in given["weigh"].items())
+        chosen = [f"kinds: {kinds} (chosen on held-out pairs of {target!r})"]
+    elif target is not None:
+        raise ConfigError("--target is of --weigh auto, which chooses the weights of kinds")
     recipe = Recipe(**given, seed=seed)
     if is_text_folder(log):
         lines, facts = prepare_text_folder(
@@ -68,8 +83,23 @@ def prepare(
             report = prepare_log(
                 log, output, recipe, test=test, names=items, overwrite=overwrite, progress=progress
             )
-        lines, facts = report.lines(), report.to_dict()
+        lines, facts = [*chosen, *report.lines()], report.to_dict()
     if as_json:
         print_json(facts)
     else:
         print("\n".join(lines))
+
+
+def _chosen_weights(log: str, given: dict[str, Any], target: str | None) -> dict[str, Any]:
+    """What --weigh auto finds."""
+    from dataclasses import fields
+
+    from ltocf.data.ingest.recipe import Reading
+    from ltocf.search.kinds import choose_weights
+
+    if log == "-":
+        raise ConfigError("--weigh auto reads the log several times: give a file, not -")
+    names = {field.name for field in fields(Reading)} - {"weigh"}
+    how = Reading(**{name: value for name, value in given.items() if name in names})
+    with show_progress() as progress:
+        return choose_weights(log, how, target, progress)

@@ -84,6 +84,12 @@ def serve(
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds after which a request is given up.")
     ] = 10.0,
+    fade_after: Annotated[
+        float,
+        typer.Option(
+            min=0, help="What somebody was shown so often in vain counts half; 0 for never."
+        ),
+    ] = 10.0,
     workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 1,
     update_every: Annotated[
         str | None,
@@ -148,6 +154,7 @@ def make_settings(given: Mapping[str, Any]) -> Settings:
         token=given["token"] or None,
         rate=given["rate"],
         timeout_seconds=given["timeout"],
+        fade_after=given["fade_after"],
         workers=given["workers"],
         update_seconds=None if every is None else seconds(every),
         hosts=tuple(given["name"] or ()),

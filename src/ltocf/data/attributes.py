@@ -15,9 +15,16 @@ ROLES = {
     "name": "name title label displayname productname itemname",
     "picture": "picture pictureurl image imageurl img photo photourl thumbnail cover poster",
     "available": "available instock active isavailable",
+    "hidden": "hidden",
     "arrival": "added addedat arrived arrival created createdat released releasedate published "
     "publishedat availablefrom new since",
     "expiry": "expires expiresat expiry availableuntil until",
+}
+KINDS_OF_ROLES: dict[str, Kind] = {
+    "available": "flag",
+    "hidden": "flag",
+    "arrival": "time",
+    "expiry": "time",
 }
 TRUE, FALSE = ("true", "yes", "1", "y", "t"), ("false", "no", "0", "n", "f")
 NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?$"  # '007' is a code, not a number
@@ -104,6 +111,14 @@ def typed_value(kind: Kind | None, value: Any) -> Any:
     if kind == "time":
         return as_moment(value)
     return value if kind is None and isinstance(value, bool | int | float) else str(value)
+
+
+def kind_by_name(name: str) -> Kind | None:
+    """What an attribute must be for its meaning, before any item has it."""
+    for role, kind in KINDS_OF_ROLES.items():
+        if column_called([name], ROLES[role].split()) is not None:
+            return kind
+    return None
 
 
 def as_flag(value: Any) -> bool:

@@ -23,6 +23,7 @@ from ltocf.data.attributes import (
     Kind,
     as_json,
     column_called,
+    kind_by_name,
     plain,
     typed_value,
 )
@@ -50,7 +51,7 @@ class ItemChange:
     item: Id
     attributes: Mapping[str, Any] = field(default_factory=dict)
     whole: bool = False  # attributes that are not given are forgotten
-    hidden: bool = False
+    hidden: bool | None = None  # taken off the shelf, put back, or as it was
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +143,8 @@ class Catalogue:
         may = np.ones(len(self), dtype=bool) if self.hidden is None else ~self.hidden
         if (flag := self.role("available")) and self.kinds[flag] in ("flag", "number"):
             may &= self.table[flag].cast(pl.Boolean).fill_null(True).to_numpy()
+        if (off := self.role("hidden")) and self.kinds[off] == "flag":
+            may &= ~self.table[off].fill_null(False).to_numpy()
         if (expiry := self.role("expiry")) and self.kinds[expiry] == "time" and now is not None:
             may &= (self.table[expiry] > now.replace(tzinfo=None)).fill_null(True).to_numpy()
         return may
@@ -222,23 +225,27 @@ class Catalogue:
         rows = ids.find([change.item for change in changes])
         changed: dict[int, dict[str, Any]] = {}
         for row, change in zip(rows.tolist(), changes, strict=True):
-            hidden[row] = change.hidden
+            hidden[row] = hidden[row] if change.hidden is None else change.hidden
             known = row < len(self) and self.table.width > 0 and not change.whole
             start = self.table.row(row, named=True) if known else {}
             before = {} if change.whole else changed.get(row, start)
             changed[row] = before | self._typed(change)
+            if (flag := self.role("hidden")) and change.hidden is not None:
+                changed[row][flag] = change.hidden
         return Catalogue(ids, self._replaced(changed, len(ids)), hidden if hidden.any() else None)
 
     def _typed(self, change: ItemChange) -> dict[str, Any]:
         typed = {}
         for given, value in change.attributes.items():
-            name = column_called(self.table.columns, [plain(given)]) or given
+            own = "items_id" if given == "id" else given or "_"  # 'id' is the data set's own
+            called = [plain(own)] if plain(own) else []  # signs alone are no name to compare
+            name = column_called(self.table.columns, called) or own
             try:
-                typed[name] = typed_value(self.kinds.get(name), value)
-            except (ValueError, TypeError):
+                typed[name] = typed_value(self._known_kind(name), value)
+            except (ValueError, TypeError, OverflowError, OSError):
                 raise DataError(
                     f"item {shorten_id(change.item)}: {given} = {value!r} is no "
-                    f"{self.kinds[name]}, as it is of the other items"
+                    f"{self._known_kind(name)}, as it is of the other items"
                 ) from None
         return typed
 
@@ -251,12 +258,7 @@ class Catalogue:
         if not names:
             return self.table
         columns = {name: [row.get(name) for row in changed.values()] for name in names}
-        new = pl.DataFrame(
-            [
-                pl.Series(name, values, dtype=self._dtype(name, values), strict=False)
-                for name, values in columns.items()
-            ]
-        )
+        new = pl.DataFrame([self._series(name, values) for name, values in columns.items()])
         old = self.table
         if not old.width:
             old = pl.DataFrame({names[0]: pl.Series([None] * len(self), dtype=new.dtypes[0])})
@@ -265,8 +267,20 @@ class Catalogue:
         order[list(changed)] = len(self) + np.arange(len(changed))
         return whole[order]
 
+    def _known_kind(self, name: str) -> Kind | None:
+        """Of an attribute that items have, or whose name tells what it is."""
+        return self.kinds.get(name) or kind_by_name(name)
+
+    def _series(self, name: str, values: Sequence[Any]) -> pl.Series:
+        try:
+            return pl.Series(name, values, dtype=self._dtype(name, values), strict=False)
+        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
+            raise DataError(f"the attribute {name!r} has values of different kinds") from None
+
     def _dtype(self, name: str, values: Sequence[Any]) -> pl.DataType | type[pl.DataType] | None:
-        kind = self.kinds.get(name)
+        kind = self._known_kind(name)
+        if kind == "flag":
+            return pl.Boolean if name not in self.kinds else self.table[name].dtype
         if kind in ("tags", "time"):
             return TAGS if kind == "tags" else TIMES
         if kind == "number":

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ltocf.data.catalogue import ItemChange
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.recommend.rules.diversity import Likeness, vectors_of
 from ltocf.scorers.scorer import Scorer
+from ltocf.scorers.untouched import complete
 
 if TYPE_CHECKING:
     from ltocf.models.base import Model
@@ -28,6 +30,17 @@ class FittedModel:
     @cached_property
     def model(self) -> Model:
         return self.make_model()
+
+    def with_items(self, changes: Sequence[ItemChange]) -> FittedModel:
+        """The same model beside a catalogue after these changes: a new item is scored as if it had
+        been there in training and nobody had touched it."""
+        dataset = self.dataset.with_changes(changes)
+        ids, tags = dataset.catalogue.ids, dataset.split.train.item_tags
+        train = self.train.on_items(ids, tags)
+        rows = ids.find([change.item for change in changes])
+        changed = rows[train.item_degrees[rows] == 0]
+        scorer = complete(self.scorer, train, self.train.n_items, changed)
+        return replace(self, dataset=dataset, scorer=scorer, train=train)
 
     @property
     def seen(self) -> Interactions:

@@ -22,7 +22,7 @@ from ltocf.recommend.ids import as_list, known_rows
 from ltocf.recommend.people import Person, score_people
 from ltocf.recommend.rules import ItemRules, Rules
 from ltocf.recommend.rules.diversity import item_likeness
-from ltocf.recommend.rules.impressions import scale_
+from ltocf.recommend.rules.impressions import fading, scale_, scaled
 from ltocf.recommend.rules.reorder import pool_size, reordered
 from ltocf.scorers.scorer import Scores
 
@@ -37,6 +37,7 @@ class ListOptions:
     keep_seen: bool = False
     blocked: Mask | None = None  # (n_items,) items that they may not get: `blocked_items`
     rules: Rules = Rules()  # noqa: RUF009 - immutable
+    fade_after: float = 0.0  # what was shown in vain so many times counts half; 0: it does not fade
     # (n_items,) what those get of whom nothing is known; by default how many users have each item.
     popularity: NDArray[np.floating] | None = None
 
@@ -103,6 +104,10 @@ def final_scores(
         if not len(person.has(fitted.seen)):
             popular = fitted.seen.item_degrees if theirs.popularity is None else theirs.popularity
             scores[place] = popular
+        if len(person.shown) and theirs.fade_after:
+            items, times = np.unique(person.shown, return_counts=True)
+            factors = fading(times, theirs.fade_after)
+            scores[place, items] = scaled(scores[place, items], factors)
     owned = [
         person.has(fitted.known)
         for person, theirs in zip(people, each, strict=True)

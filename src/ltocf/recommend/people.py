@@ -24,6 +24,7 @@ class Person(NamedTuple):
     items: Rows = NOTHING  # in any order, repetitions allowed
     times: NDArray[np.int64] = NEVER  # of each, by the clock of the training data
     without: Rows = NOTHING  # items that are left out of their history, as if never touched
+    shown: Rows = NOTHING  # what they were shown and did not take, once for each time
 
     @classmethod
     def of_history(cls, items: Rows) -> Person:

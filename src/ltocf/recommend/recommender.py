@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ltocf.config import RunConfig
+from ltocf.data.catalogue import ItemChange
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Id
 from ltocf.deadlines import Deadline, parse_seconds, usual_seconds
@@ -163,6 +164,11 @@ class Recommender:
 
         seconds = self.budget or usual_seconds(len(dataset.split.train))
         return Search(dataset, self._asked, Deadline(seconds), progress=progress).run()
+
+    def with_items(self, changes: Sequence[ItemChange]) -> Recommender:
+        """The same model beside a catalogue after these changes, which is cheap: a new item is
+        scored as if it had been there in training and nobody had touched it."""
+        return self._around(self.config, self.fitted.with_items(changes))
 
     def save(self, run: str | Path, *, overwrite: bool = False) -> None:
         """Write a run directory, whole or not at all; every command of `ltocf` takes it."""

@@ -16,6 +16,7 @@ from ltocf.data.interactions import Interactions, Rows
 from ltocf.scorers.attributes import tag_vectors
 from ltocf.scorers.scorer import NOBODY, Formula, Scorer, Scores, Terms, Vectors
 
+NOTHING = np.empty(0, np.int32)
 NEAREST = 20  # touched items that speak for one that nobody has touched
 SOME_ROWS = 256  # of such items compared at a time
 
@@ -137,17 +138,20 @@ class UntouchedScorer(Scorer):
         return self.known.write(formula)
 
 
-def complete(scorer: Scorer, train: Interactions, n_known: int | None = None) -> Scorer:
+def complete(
+    scorer: Scorer, train: Interactions, n_known: int | None = None, changed: Rows = NOTHING
+) -> Scorer:
     """What scores every item of `train`, touched or not; `scorer` was fitted to the first `n_known`
-    of them, by default to all."""
+    of them, by default to all. Of those some that nobody has touched may have `changed` since."""
     n_known = train.n_items if n_known is None else n_known
     if scorer.knows_untouched:
-        if n_known == train.n_items:
+        if n_known == train.n_items and not len(changed):
             return scorer
         own = scorer.grown(train, n_known)
         if own is not None:
             return own
-        cold = np.arange(n_known, train.n_items, dtype=np.int32)
+        new = np.arange(n_known, train.n_items)
+        cold = np.union1d(changed, new).astype(np.int32)
     else:
         cold = np.flatnonzero(train.item_degrees == 0).astype(np.int32)
     if not len(cold):

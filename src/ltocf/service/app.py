@@ -16,14 +16,24 @@ from ltocf import __version__
 from ltocf.errors import LtocfError
 from ltocf.service.access.guard import Guard, Rules
 from ltocf.service.boards import Boards
-from ltocf.service.engine import Engine
+from ltocf.service.engine import FADE_AFTER, Engine
 from ltocf.service.observing.feed import Feed
 from ltocf.service.observing.request_log import RequestLog
 from ltocf.service.observing.telemetry import Telemetry
 from ltocf.service.observing.tracing import Tracer
 from ltocf.service.page import add_page
 from ltocf.service.problems import Problem
-from ltocf.service.routes import boards, events, items, model, operations, recommendations, users
+from ltocf.service.routes import (
+    boards,
+    catalogue,
+    events,
+    impressions,
+    items,
+    model,
+    operations,
+    recommendations,
+    users,
+)
 from ltocf.service.routes.common import answer, live_of
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import EventStore
@@ -41,11 +51,12 @@ def create_app(
     *,
     rules: Rules = Rules(),  # noqa: B008 - immutable
     timeout_seconds: float = 10.0,
+    fade_after: float = FADE_AFTER,
     log_paths: bool = False,
     tracer: Tracer | None = None,
 ) -> FastAPI:
     """The service of one model and one store of events. `app.state.live.swap` changes the model."""
-    live = Engine(served, store, timeout_seconds=timeout_seconds)
+    live = Engine(served, store, timeout_seconds=timeout_seconds, fade_after=fade_after)
     telemetry = Telemetry(live)
 
     @asynccontextmanager
@@ -72,8 +83,10 @@ def create_app(
     app.add_middleware(
         RequestLog, model=lambda: live.served.version, paths=log_paths, tracer=tracer
     )
-    for part in (events, recommendations, users, items, boards, model, operations):
+    parts = (events, impressions, recommendations, users, items, catalogue, boards, model)
+    for part in (*parts, operations):
         app.include_router(part.router)
+    app.state.routes = [route for part in parts for route in part.router.routes]
     _add_operations(app)
     add_page(app)
     app.add_exception_handler(Problem, _of_problem)
@@ -145,4 +158,9 @@ async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = answer({"detail": str(error.detail)}, error.status_code)
     response.headers.update(error.headers or {})
+    if error.status_code == 405:  # several routes may share a path, and each knows its own method
+        path = request.scope["path"]
+        routes = [one for one in request.app.state.routes if one.path_regex.match(path)]
+        if allowed := {method for route in routes for method in route.methods}:
+            response.headers["allow"] = ", ".join(sorted(allowed))
     return response

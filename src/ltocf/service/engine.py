@@ -15,20 +15,27 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from ltocf.data.catalogue import ItemChange
+from ltocf.errors import DataError
 from ltocf.recommend.people import Person
 from ltocf.service.experiments.running import Experiment
 from ltocf.service.lists import Answer, ListRequest, answer_lists
+from ltocf.service.live_items import LiveItems
 from ltocf.service.live_quality import Judge
 from ltocf.service.popularity import Popularity
-from ltocf.service.problems import Busy
+from ltocf.service.problems import Busy, Conflict
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import Event, EventStore
+from ltocf.service.store.impressions import Impression
+from ltocf.service.store.items import change_items
 from ltocf.service.store.monitor import StoreMonitor
 from ltocf.service.work.batcher import Batcher
 from ltocf.service.work.slices import SliceQueue
 
 T = TypeVar("T")
 Commit = tuple[ServedModel, Sequence[Event]]
+FADE_AFTER = 10.0
+MOST_ATTRIBUTES = 500  # of a catalogue: lists are made beside it
 STORE_SECONDS = 2.0  # that a list waits for the store; a stale list is better than none
 TOGETHER = 32  # people of one request whose histories are read at a time
 
@@ -38,13 +45,27 @@ class _Histories(NamedTuple):
     users: tuple[str, ...]
 
 
+class _Read(NamedTuple):
+    events: dict[str, list[Event]]
+    shown: dict[str, dict[str, int]]  # in vain
+
+
 class Engine:
     """Requests take `served` once and keep it to their end, so an answer is by one model."""
 
     def __init__(
-        self, served: ServedModel, store: EventStore, *, timeout_seconds: float = 10.0
+        self,
+        served: ServedModel,
+        store: EventStore,
+        *,
+        timeout_seconds: float = 10.0,
+        fade_after: float = FADE_AFTER,
     ) -> None:
         served.warm_up()
+        self.fade_after = fade_after  # what was shown in vain so many times counts half
+        self._anything_shown = False  # most services tell nothing of it, and need not look
+        self.items = LiveItems(store)
+        self.items.refresh()
         self.served, self.store, self._seconds = served, store, timeout_seconds
         self.closed = threading.Event()
         self._short = 0  # changed by the event loop alone
@@ -52,7 +73,7 @@ class Engine:
         self.experiment: Experiment | None = None
         self.judge = Judge(store, self._judged)
         self.popularity = Popularity(store)
-        self.monitor = StoreMonitor(store, also=lambda: self.popularity.count(self.served))
+        self.monitor = StoreMonitor(store, also=self._follow)
         self.short_lists: Batcher[ListRequest, Answer] = Batcher(
             answer_lists, name="lists", seconds=timeout_seconds
         )
@@ -64,7 +85,7 @@ class Engine:
             most=256,
             seconds=timeout_seconds,
         )
-        self._histories: Batcher[_Histories, dict[str, list[Event]]] = Batcher(
+        self._histories: Batcher[_Histories, _Read] = Batcher(
             self._guarded(self._read_histories, "reading"),
             name="histories",
             seconds=min(STORE_SECONDS, timeout_seconds),
@@ -80,6 +101,36 @@ class Engine:
             seconds=timeout_seconds,
         )
 
+    @property
+    def served(self) -> ServedModel:
+        """The model that answers now, beside the catalogue as it is now."""
+        return self.items.beside(self._model)
+
+    @served.setter
+    def served(self, served: ServedModel) -> None:
+        self._model = served
+
+    def _follow(self) -> None:
+        """What other processes have written since."""
+        self.items.refresh()
+        self.popularity.count(self.served)
+        self._anything_shown = self._anything_shown or bool(self.store.shown_qualities())
+
+    async def change_items(self, changes: Sequence[ItemChange]) -> None:
+        """Commit what became known of items; the next list knows it."""
+        try:
+            changed = self.served.recommender.dataset.catalogue.with_changes(changes)
+        except DataError as misfit:
+            raise Conflict(str(misfit)) from None
+        if changed.table.width > MOST_ATTRIBUTES:
+            raise Conflict(f"items may have {MOST_ATTRIBUTES} different attributes, not more")
+
+        def change(wanted: Callable[[], bool]) -> None:
+            change_items(self.store, changes, wanted)
+            self._follow()
+
+        await self.write(change)
+
     async def ask(self, question: Callable[[], T]) -> T:
         """The result of a call that may take a while, made outside the event loop."""
         return cast(T, await self._questions(question))
@@ -93,9 +144,10 @@ class Engine:
     def served_for(self, user: str) -> tuple[ServedModel, str | None]:
         """The model that answers this person, and their arm if there is an experiment."""
         experiment = self.experiment
-        return (
-            (self.served, None) if experiment is None else experiment.served_for(user, self.served)
-        )
+        if experiment is None:
+            return self.served, None
+        model, arm = experiment.served_for(user, self._model)
+        return self.items.beside(model), arm
 
     async def people(self, served: ServedModel, users: Sequence[str]) -> tuple[list[Person], bool]:
         """Who they are now: the data set and all that happened since; and whether that is stale,
@@ -106,8 +158,8 @@ class Engine:
                 # A few at a time: those who ask for one wait neither for the store nor the loop.
                 for start in range(0, len(users), TOGETHER):
                     some = tuple(users[start : start + TOGETHER])
-                    events = await self._histories(_Histories(served.trained, some))
-                    found += [served.person(user, events.get(user, ())) for user in some]
+                    read = await self._histories(_Histories(served.trained, some))
+                    found += [_person(served, user, read) for user in some]
                 return found, False
             except Busy:
                 pass
@@ -123,6 +175,7 @@ class Engine:
     def swap(self, served: ServedModel) -> None:
         """From now on this model answers; requests on their way are answered by the old one."""
         served.warm_up()
+        self.items.beside(served)
         self.served = served
 
     def close(self) -> None:
@@ -167,7 +220,12 @@ class Engine:
         if self.experiment is not None:
             self.experiment.judged(served, events, ranks)
 
-    def _read_histories(self, batch: Sequence[_Histories]) -> list[dict[str, list[Event]]]:
+    async def count_shown(self, model: str, shown: Sequence[Impression]) -> None:
+        """Commit what people were shown; the next list knows it."""
+        await self.write(lambda wanted: self.store.shown(model, shown, wanted))
+        self._anything_shown = True
+
+    def _read_histories(self, batch: Sequence[_Histories]) -> list[_Read]:
         found = {
             after: self.store.of_users(
                 list({user for one in batch if one.after == after for user in one.users}),
@@ -175,7 +233,10 @@ class Engine:
             )
             for after in {one.after for one in batch}
         }
-        return [found[one.after] for one in batch]
+        shown: dict[str, dict[str, int]] = {}
+        if self.fade_after and self._anything_shown:
+            shown = self.store.shown_in_vain(list({user for one in batch for user in one.users}))
+        return [_Read(found[one.after], shown) for one in batch]
 
     def _guarded(
         self, work: Callable[[Sequence[Any]], Sequence[Any]], what: str
@@ -193,6 +254,12 @@ class Engine:
             return found
 
         return guarded
+
+
+def _person(served: ServedModel, user: str, read: _Read) -> Person:
+    person = served.person(user, read.events.get(user, ()))
+    times = read.shown.get(user)
+    return person._replace(shown=served.shown(times)) if times else person
 
 
 def _each(calls: Sequence[Callable[[], Any]]) -> list[Any]:

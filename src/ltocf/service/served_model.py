@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ltocf.data.catalogue import ItemChange
 from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.data.times import clock
 from ltocf.errors import ConfigError
@@ -28,6 +29,7 @@ from ltocf.service.problems import Unknown
 from ltocf.service.store.events import Event
 from ltocf.training.records import EpochRecord
 
+MOST_TIMES = 100  # that an item was shown, as far as they count
 LEARNED = "events"  # in a data set's origin: the last event of each store that went into it
 
 
@@ -51,6 +53,10 @@ class ServedModel:
         metrics = run.metrics() if run.finished else {}
         history, portrait = run.history(), run.portrait()
         return cls(recommender, version, trained, metrics, history, digest, portrait)
+
+    def with_items(self, changes: Sequence[ItemChange]) -> ServedModel:
+        """The same model beside a catalogue after these changes."""
+        return replace(self, recommender=self.recommender.with_items(changes))
 
     @cached_property
     def fitted(self) -> FittedModel:
@@ -138,6 +144,12 @@ class ServedModel:
         items = self.seen.item_ids.find([event.item for event in since if event.item is not None])
         times = np.array([event.time // self.microseconds for event in since], dtype=np.int64)
         return Person(row, items[items >= 0], times[items >= 0])
+
+    def shown(self, times: Mapping[str, int]) -> Rows:
+        """The rows of items that somebody was shown, once for each time."""
+        rows = self.seen.item_ids.find(list(times))
+        counts = np.minimum(np.fromiter(times.values(), np.int64, len(times)), MOST_TIMES)
+        return np.repeat(rows[rows >= 0], counts[rows >= 0])
 
     def history(self, person: Person) -> list[tuple[int, int | None]]:
         """The items of somebody and their times in microseconds, the latest first."""

@@ -23,6 +23,7 @@ from ltocf.runs.versions import MARKER
 from ltocf.service.access.guard import LOOPBACK, Rules
 from ltocf.service.access.keys import KeyFile
 from ltocf.service.app import create_app
+from ltocf.service.engine import FADE_AFTER
 from ltocf.service.experiments.trial import Trial
 from ltocf.service.observing.request_log import set_up_logging
 from ltocf.service.observing.telemetry import SHARED
@@ -48,6 +49,7 @@ class Settings:
     token: str | None = None
     rate: float | None = None
     timeout_seconds: float = 10.0
+    fade_after: float = FADE_AFTER
     workers: int = 1
     update_seconds: float | None = None
     hosts: tuple[str, ...] = ()
@@ -95,6 +97,7 @@ def make_app(settings: Settings) -> FastAPI:
         store,
         rules=settings.rules,
         timeout_seconds=settings.timeout_seconds,
+        fade_after=settings.fade_after,
         log_paths=settings.log_paths,
         tracer=Tracer() if settings.trace else None,
     )

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from ltocf.data.attributes import Kind, as_flag, as_moment
 from ltocf.data.catalogue import Catalogue
+from ltocf.data.moments import clock_now
 from ltocf.errors import ConfigError
 
 Mask = NDArray[np.bool_]
@@ -43,6 +45,20 @@ class Shelf:
     now: datetime
     # When each item was first touched: its arrival, where no attribute tells. NaT: never.
     first_touched: Callable[[], NDArray[np.datetime64] | None] = lambda: None
+
+    @cached_property
+    def _expires(self) -> bool:
+        return self.catalogue.role("expiry") is not None
+
+    @property
+    def clock(self) -> datetime | None:
+        """What time it is, to the second, if items expire."""
+        return clock_now().replace(microsecond=0) if self._expires else None
+
+    @property
+    def today(self) -> datetime:
+        """What expiry is held against: what has expired is gone, whenever the log ended."""
+        return max(self.now, self.clock or self.now)
 
     def arrivals(self) -> NDArray[np.datetime64]:
         """When each item came, NaT where nobody knows. (n_items,)"""
@@ -95,7 +111,7 @@ class Condition:
         catalogue = shelf.catalogue
         own = self.attribute in catalogue.table.columns
         if self.attribute == "available":
-            return catalogue.available(shelf.now)
+            return catalogue.available(shelf.today)
         if self.attribute == "new" and not (own and catalogue.kinds["new"] == "flag"):
             since = np.datetime64(shelf.now.replace(tzinfo=None) - timedelta(days=NEW_DAYS), "us")
             return np.asarray(shelf.arrivals() >= since, dtype=bool)

@@ -121,8 +121,8 @@ class Rules:
         return bool(self.at_most or self.pin or self.diversity)
 
     def on(self, shelf: Shelf) -> ItemRules:
-        """These rules as arrays over the items; the catalogue remembers them for a minute."""
-        key = (self, shelf.now.replace(second=0, microsecond=0))
+        """These rules as arrays over the items; the catalogue remembers them."""
+        key = (self, shelf.now.replace(second=0, microsecond=0), shelf.clock)
         known: dict[object, ItemRules] = shelf.catalogue.memo.setdefault("rules", {})
         found = known.get(key)  # threads share the memory, and any of them may clear it
         if found is None:
@@ -135,7 +135,7 @@ class Rules:
         catalogue = shelf.catalogue
         allowed: Mask = np.ones(len(catalogue), dtype=bool)
         if not any(condition.attribute == "available" for condition in self.where):
-            allowed &= catalogue.available(shelf.now)
+            allowed &= catalogue.available(shelf.today)
         for condition in self.where:
             allowed &= condition.holds(shelf)
         rows = catalogue.ids.find(self.exclude)

@@ -49,6 +49,12 @@ class HourOut(BaseModel):
     events: int
 
 
+class ShownOut(BaseModel):
+    model: str
+    shown: int = Field(description="Items, each counted once for each person.")
+    taken: int
+
+
 class OperationsOut(BaseModel):
     model: str
     routes: list[RouteOut]
@@ -57,6 +63,9 @@ class OperationsOut(BaseModel):
     versions: list[VersionOut]
     events_by_hour: list[HourOut]
     events_last_hour: int
+    shown: list[ShownOut] = Field(
+        description="Of the items that people were shown in each model's lists, how many they took."
+    )
     experiment: ExperimentOut | None
 
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Body, Header, Path, Request, Response
 from ltocf.service.problems import Conflict, Unknown
 from ltocf.service.routes.common import NOT_FOUND, answer, live_of
 from ltocf.service.store.events import Event, now
+from ltocf.service.store.impressions import Impression
 from ltocf.service.store.recent import take_back
 from ltocf.service.wire.replies import EventReceipt, ProblemOut, TakenBack
 from ltocf.service.wire.requests import EventIn, EventsIn, OneOrMany, Text
@@ -24,7 +25,7 @@ DAY = 86_400_000_000  # in microseconds
     "/events",
     status_code=201,
     response_model=EventReceipt,
-    responses=NOT_FOUND | {409: {"model": ProblemOut}},
+    responses={409: {"model": ProblemOut}},
 )
 async def add_events(
     request: Request,
@@ -33,14 +34,24 @@ async def add_events(
         Text | None, Header(description="Names the whole request, event by event.")
     ] = None,
 ) -> Response:
-    """Commit one event or many. With the answer they are on disk, and the next list knows them."""
+    """Commit one event or many. With the answer they are on disk, and the next list knows them.
+
+    An event of an item that is not known yet counts from the moment it is."""
     live = live_of(request)
     served = live.served
     given = body.events if isinstance(body, EventsIn) else [body]
-    served.item_rows([event.item for event in given])
     events = [_event(event, place, idempotency_key) for place, event in enumerate(given)]
     added = await live.commit((served, events))
     request.app.state.telemetry.events.inc(len(added))
+    new = {event.key for event in added}
+    shown = [
+        Impression(event.user, str(item), taken=str(item) == event.item)
+        for event, one in zip(events, given, strict=True)
+        if event.key is None or event.key in new
+        for item in one.shown or ()
+    ]
+    if shown:
+        await live.count_shown(served.version, shown)
     return answer({"accepted": len(added), "repeated": len(events) - len(added)}, 201)
 
 

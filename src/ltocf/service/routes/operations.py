@@ -49,6 +49,7 @@ async def operations(request: Request) -> Response:
             ]
             if counted
             else [],
+            "shown": [line._asdict() for line in live.store.shown_qualities()],
             "events_last_hour": events_since(live.store, now() - HOUR),
             "experiment": None
             if live.experiment is None

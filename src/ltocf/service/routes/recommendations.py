@@ -163,7 +163,7 @@ def _options(
     except DataError as unknown:
         raise Unknown(str(unknown)) from None
     popularity = live.popularity.of(served)
-    options = ListOptions(k, keep_seen, blocked, on, popularity)
+    options = ListOptions(k, keep_seen, blocked, on, live.fade_after, popularity)
     return ListRequest(served, Person(NOBODY), options, reasons=with_reasons)
 
 

@@ -80,7 +80,8 @@ async def forget(request: Request, user: UserPath) -> Response:
     served = live.served
 
     def remove(wanted: Callable[[], bool]) -> None:
-        if not live.store.has(user):  # of which the model may know nothing after a rollback
+        stored = live.store.has(user) or live.store.shown_in_vain([user])
+        if not stored:  # of which the model may know nothing after a rollback
             known_person(live, served, user)
         live.store.forget(user, wanted)
 

@@ -22,6 +22,14 @@ from ltocf.service.problems import Busy
 from ltocf.service.store import forgetting
 from ltocf.service.store.counts import count_people
 from ltocf.service.store.databases import connect, display_name, exclusive
+from ltocf.service.store.impressions import (
+    Impression,
+    ShownQuality,
+    count_impressions,
+    mark_taken,
+    shown_in_vain,
+    shown_qualities,
+)
 from ltocf.service.store.qualities import add_qualities, all_qualities
 from ltocf.service.store.tables import ABOUT, COLUMNS, EVENTS, SHOWN, Event, Quality, now, tables
 
@@ -137,6 +145,7 @@ class EventStore:
             rows = [vars(event) for fresh in added for event in fresh]
             if rows:
                 connection.execute(EVENTS.insert(), rows)
+                mark_taken(connection, rows)
         return added
 
     def of_users(
@@ -235,6 +244,22 @@ class EventStore:
         """Add to what is known of a model's hour."""
         with self.writing() as connection:
             add_qualities(connection, qualities)
+
+    def shown(
+        self, model: str, shown: Sequence[Impression], wanted: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Count what people were shown in lists of this model."""
+        with self.writing(wanted) as connection:
+            count_impressions(connection, model, shown)
+
+    def shown_in_vain(self, users: Sequence[str]) -> dict[str, dict[str, int]]:
+        """How often each person was shown what they did not take."""
+        with self.engine.connect() as connection:
+            return shown_in_vain(connection, users)
+
+    def shown_qualities(self) -> list[ShownQuality]:
+        with self.engine.connect() as connection:
+            return shown_qualities(connection)
 
     def qualities(self) -> list[Quality]:
         with self.engine.connect() as connection:

@@ -1,59 +1,96 @@
-"""What people were shown, and how often: what they never take fades from their lists."""
+"""What people were shown, how often, and whether they took it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ltocf.service.store.events import SOME, EventStore
 from ltocf.service.store.tables import SHOWN, now
 
 MOST = 500  # items of one person that are counted, those shown last
+SOME = 250  # users of one query
+
+TAKE = (
+    SHOWN.update()
+    .where(SHOWN.c.user == sa.bindparam("who"), SHOWN.c.item == sa.bindparam("what"))
+    .values(taken=1)
+)
 
 
 class Impression(NamedTuple):
     user: str
     item: str
+    taken: bool = False
 
 
-def add_impressions(
-    store: EventStore,
-    shown: Sequence[Impression],
-    wanted: Callable[[], bool] = lambda: True,
-) -> None:
-    """Count each once more."""
-    with store.writing(wanted) as connection:
-        count_impressions(connection, shown)
+class ShownQuality(NamedTuple):
+    """Of the items that people were shown in a model's lists, each counted once for each person,
+    how many they took."""
+
+    model: str
+    shown: int
+    taken: int
 
 
-def count_impressions(connection: sa.Connection, shown: Sequence[Impression]) -> None:
-    if not shown:
-        return
+def count_impressions(connection: sa.Connection, model: str, shown: Iterable[Impression]) -> None:
+    """Each once more."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     insert = dialect.insert(SHOWN)
-    more = {"times": SHOWN.c.times + insert.excluded.times, "time": insert.excluded.time}
+    more = {
+        "times": SHOWN.c.times + insert.excluded.times,
+        "time": insert.excluded.time,
+        "model": insert.excluded.model,
+        "taken": sa.case((SHOWN.c.taken > 0, 1), else_=insert.excluded.taken),
+    }
     query = insert.on_conflict_do_update(index_elements=["user", "item"], set_=more)
     moment = now()
+    some = list(shown)
+    times = Counter((one.user, one.item) for one in some)
+    taken = {(one.user, one.item) for one in some if one.taken}
     rows = [
-        {"user": user, "item": item, "times": times, "time": moment}
-        for (user, item), times in Counter(shown).items()
+        {
+            "user": user,
+            "item": item,
+            "times": count,
+            "time": moment,
+            "model": model,
+            "taken": int((user, item) in taken),
+        }
+        for (user, item), count in times.items()
     ]
-    connection.execute(query, rows)
+    if rows:
+        connection.execute(query, rows)
 
 
-def impressions_of(store: EventStore, users: Sequence[str]) -> dict[str, Mapping[str, int]]:
-    """How often each person was shown each item; whoever was shown nothing is left out."""
+def mark_taken(connection: sa.Connection, events: Iterable[Mapping[str, Any]]) -> None:
+    """What somebody was shown and has touched now."""
+    taken = [
+        {"who": event["user"], "what": event["item"]}
+        for event in events
+        if event["item"] is not None
+    ]
+    if taken:
+        connection.execute(TAKE, taken)
+
+
+def shown_in_vain(connection: sa.Connection, users: Sequence[str]) -> dict[str, dict[str, int]]:
+    """How often each person was shown what they did not take; whoever took all is left out."""
     found: dict[str, dict[str, int]] = {}
-    with store.engine.connect() as connection:
-        for start in range(0, len(users), SOME):
-            some = users[start : start + SOME]
-            query = sa.select(SHOWN).where(SHOWN.c.user.in_(some)).order_by(SHOWN.c.time.desc())
-            for row in connection.execute(query):
-                theirs = found.setdefault(row.user, {})
-                if len(theirs) < MOST:
-                    theirs[row.item] = row.times
-    return dict(found)
+    for start in range(0, len(users), SOME):
+        some = users[start : start + SOME]
+        query = sa.select(SHOWN).where(SHOWN.c.user.in_(some), SHOWN.c.taken == 0)
+        for row in connection.execute(query.order_by(SHOWN.c.time.desc())):
+            theirs = found.setdefault(row.user, {})
+            if len(theirs) < MOST:
+                theirs[row.item] = row.times
+    return found
+
+
+def shown_qualities(connection: sa.Connection) -> list[ShownQuality]:
+    query = sa.select(SHOWN.c.model, sa.func.count(), sa.func.sum(SHOWN.c.taken))
+    rows = connection.execute(query.group_by(SHOWN.c.model).order_by(SHOWN.c.model))
+    return [ShownQuality(model, int(shown), int(taken)) for model, shown, taken in rows]

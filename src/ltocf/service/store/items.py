@@ -28,8 +28,10 @@ def _change(connection: sa.Connection, change: ItemChange, number: int) -> None:
     item = str(change.item)
     old = connection.execute(sa.select(ITEMS).where(ITEMS.c.item == item)).first()
     attributes, whole, first = dict(change.attributes), change.whole, number
+    hidden = bool(change.hidden)
     if old is not None:
         first = old.first
+        hidden = bool(old.hidden) if change.hidden is None and not whole else hidden
         if not whole:
             attributes, whole = json.loads(old.attributes) | attributes, bool(old.whole)
         connection.execute(ITEMS.delete().where(ITEMS.c.item == item))
@@ -40,7 +42,7 @@ def _change(connection: sa.Connection, change: ItemChange, number: int) -> None:
         "time": now(),
         "attributes": json.dumps(attributes),
         "whole": int(whole),
-        "hidden": int(change.hidden),
+        "hidden": int(hidden),
     }
     connection.execute(ITEMS.insert(), [row])
 

@@ -78,6 +78,9 @@ SHOWN = sa.Table(
     sa.Column("item", sa.Text, primary_key=True),
     sa.Column("times", sa.BigInteger, nullable=False),
     sa.Column("time", sa.BigInteger, nullable=False),  # the last, in microseconds
+    sa.Column("model", sa.Text, nullable=False),  # whose list it was in
+    sa.Column("taken", sa.Integer, nullable=False),  # an event of the two came after that
+    sa.Index("shown_by_model", "model", "taken"),
 )
 COLUMNS = [EVENTS.c[name] for name in ("user", "item", "time", "kind", "key", "number")]
 

@@ -23,8 +23,10 @@ from ltocf.runs.versions import root_of
 from ltocf.service.live_quality import HIT, ranks_before
 from ltocf.service.served_model import LEARNED, ServedModel
 from ltocf.service.store.events import Event, EventStore
+from ltocf.service.store.items import item_changes
 from ltocf.service.store.updates import record_update
 
+CATALOGUE = "catalogue"  # in a data set's origin: the last change of items that is in it
 CHECKED = 0.2  # the share of the events, the latest, that the new model is checked on
 AT_MOST = 2000  # of them
 WORSE = 2.0  # standard errors by which the new model may not be worse
@@ -88,11 +90,12 @@ def update_from_events(
         news = [event for event in events if event.item is not None]
         # In the order of arrival: with a random share, the model would learn from the future.
         learned = news[: len(news) - int(checked * len(news))]
-        dataset, added = _with_events(run.dataset, learned)
+        changed = with_changed_items(run.dataset, store)
+        dataset, added = _with_events(changed, learned)
         last = (
             learned[-1].number if len(learned) < len(news) else events[-1].number if events else 0
         )
-        if not added.interactions:
+        if not added.interactions and changed is run.dataset:
             raise DataError(f"{store.name}: has no event that the run has not learned from")
         known = dict(dataset.origin.get(LEARNED, {})) | {store.id: last}
         dataset = replace(dataset, origin=dict(dataset.origin) | {LEARNED: known})
@@ -117,6 +120,29 @@ def update_from_events(
         outcome = "candidate" if candidate else "used"
         record_update(store, outcome, version=path.name, **figures)
         return stored, added, None if check is None else check[0]
+
+
+def with_changed_items(dataset: Dataset, store: EventStore) -> Dataset:
+    """The data set with what became known of items since its last update; what was taken off the
+    shelf stays, as hidden. The same data set if there is nothing."""
+    learned = dict(dataset.origin.get(CATALOGUE, {}))
+    changes, last = item_changes(store)
+    if not changes or last == learned.get(store.id):
+        return dataset
+    flag = dataset.catalogue.role("hidden") or "hidden"
+    shelved = [
+        replace(one, attributes=dict(one.attributes) | {flag: True}) if one.hidden else one
+        for one in changes
+    ]
+    known = dataset.catalogue.ids.find([change.item for change in changes])
+    kept = [one for one, row in zip(shelved, known, strict=True) if row >= 0 or not one.hidden]
+    catalogue = dataset.catalogue.with_changes(kept)
+    return replace(
+        dataset,
+        split=dataset.split.with_item_ids(catalogue.ids),
+        item_names=catalogue.table if catalogue.table.width else None,
+        origin=dict(dataset.origin) | {CATALOGUE: learned | {store.id: last}},
+    )
 
 
 def _with_events(dataset: Dataset, events: Sequence[Event]) -> tuple[Dataset, Growth]:

@@ -14,6 +14,18 @@ class EventReceipt(BaseModel):
     repeated: int = Field(description="Events whose key was there already.")
 
 
+class ImpressionReceipt(BaseModel):
+    """These are counted: what is shown often and never taken fades from a person's list."""
+
+    counted: int
+
+
+class ItemReceipt(BaseModel):
+    """These items are on disk as they were sent, and the next list knows them."""
+
+    changed: int
+
+
 class Item(BaseModel):
     item: str = Field(description="An id; whole numbers too are texts here.")
     name: str

@@ -107,10 +107,56 @@ class EventIn(StrictRequest):
     key: Text | None = Field(
         None, description="Names this event: delivered again with the same key, it counts once."
     )
+    shown: list[NewId] | None = Field(
+        None,
+        max_length=MOST_K,
+        description="The items that they were shown when they took this one, as impressions.",
+    )
+
+
+class ImpressionsIn(StrictRequest):
+    """What somebody was shown, taken or not."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"user": "ann", "items": ["tea", "jazz"]}]}
+    )
+    user: NewId
+    items: Annotated[list[NewId], Field(min_length=1, max_length=MOST_K)]
 
 
 class EventsIn(StrictRequest):
     events: list[EventIn] = Field(min_length=1, max_length=MOST_EVENTS)
+
+
+Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+LongText = Annotated[str, _text(ANYTHING, 0, 10_000), AfterValidator(_readable)]
+Tags = Annotated[list[Text], Field(max_length=1000)]
+Value = Annotated[
+    Flag | Integer | Number | LongText | Tags | None,
+    Field(description="A text, a number, true or false, a list of tags, or null to remove it."),
+]
+Attributes = Annotated[
+    dict[str, Value],
+    Field(
+        max_length=200,
+        description="Attributes by name. 'name', 'picture', 'available' and 'expires' have a "
+        "meaning of their own; categories and lists of tags are what items share.",
+        examples=[{"name": "Green Acorn Tea", "category": "tea", "tags": ["matcha"]}],
+    ),
+]
+
+
+class ItemIn(StrictRequest):
+    """What became known of an item."""
+
+    item: NewId
+    attributes: Attributes = {}
+    hidden: Flag | None = Field(None, description="It is taken off the shelf, or put back.")
+
+
+class ItemsIn(StrictRequest):
+    items: list[ItemIn] = Field(min_length=1, max_length=MOST_EVENTS)
 
 
 def _how_many(body: object) -> str:

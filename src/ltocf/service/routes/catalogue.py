@@ -1,0 +1,83 @@
+"""The catalogue while the service runs: items come, change and go."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Request, Response
+from starlette.convertors import Convertor, register_url_convertor
+
+from ltocf.data.catalogue import ItemChange
+from ltocf.service.routes.common import NOT_FOUND, ItemPath, answer, live_of
+from ltocf.service.wire.replies import ItemReceipt, ProblemOut
+from ltocf.service.wire.requests import Attributes, ItemsIn, NewText
+
+
+class ShelfText(Convertor[str]):
+    """An id as the rest of a path, but for what is another route."""
+
+    regex = "(?s:(?!.*/similar$).*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("shelf", ShelfText())
+router = APIRouter()
+NewItemPath = Annotated[NewText, Path(examples=["tea"], description="An item's id.")]
+Given = Annotated[Attributes, Body()]
+CONFLICT: dict[int | str, dict[str, Any]] = {409: {"model": ProblemOut}}
+
+
+@router.put("/items/{item:shelf}", response_model=ItemReceipt, responses=CONFLICT)
+async def put_item(request: Request, item: NewItemPath, attributes: Given) -> Response:
+    """All that an item is from now on, new or not; it is in the very next lists where it belongs.
+    Attributes that are not given are forgotten."""
+    return await _change(request, [ItemChange(item, attributes, whole=True, hidden=False)])
+
+
+@router.patch("/items/{item:shelf}", response_model=ItemReceipt, responses=CONFLICT)
+async def patch_item(request: Request, item: NewItemPath, attributes: Given) -> Response:
+    """Some attributes of an item, such as {"available": false}; the others stay, and what is off
+    the shelf stays there."""
+    return await _change(request, [ItemChange(item, attributes)])
+
+
+@router.delete("/items/{item:shelf}", response_model=ItemReceipt, responses=NOT_FOUND | CONFLICT)
+async def hide_item(request: Request, item: ItemPath) -> Response:
+    """Take an item off the shelf: no list has it from now on, until it is put back."""
+    live_of(request).served.item_row(item)
+    return await _change(request, [ItemChange(item, hidden=True)])
+
+
+@router.put("/items", response_model=ItemReceipt, responses=CONFLICT)
+async def put_items(request: Request, body: Annotated[ItemsIn, Body()]) -> Response:
+    """Many items at once, all or none."""
+    return await _change(request, _changes(body, whole=True))
+
+
+@router.patch("/items", response_model=ItemReceipt, responses=CONFLICT)
+async def patch_items(request: Request, body: Annotated[ItemsIn, Body()]) -> Response:
+    """Some attributes of many items at once, all or none; "hidden" takes one off the shelf or puts
+    it back."""
+    return await _change(request, _changes(body, whole=False))
+
+
+def _changes(body: ItemsIn, *, whole: bool) -> list[ItemChange]:
+    return [
+        ItemChange(
+            str(one.item),
+            one.attributes,
+            whole=whole,
+            hidden=bool(one.hidden) if whole else one.hidden,
+        )
+        for one in body.items
+    ]
+
+
+async def _change(request: Request, changes: list[ItemChange]) -> Response:
+    await live_of(request).change_items(changes)
+    return answer({"changed": len(changes)})
