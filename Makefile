@@ -8,7 +8,7 @@ PARALLEL := -n auto --dist worksteal
 export MPLBACKEND := Agg
 export LTOCF_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo test quick faults kills states audit portable coverage reproduce oldest docs release check format clean
+.PHONY: demo test quick bench faults kills states audit portable coverage reproduce oldest docs release check format clean
 demo: .venv/installed
 	$(BIN)/ltocf demo
 
@@ -47,6 +47,10 @@ portable: .venv/installed-dev
 		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
 	NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=.pytest_cache/numba-generic OMP_NUM_THREADS=2 \
 		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
+
+# The ratios of docs/results/ratios.json again; fails where one is worse by a fifth, or none is kept.
+bench: .venv/installed-dev
+	$(BIN)/python -m benchmarks.guard
 
 # Every study of the paper on built-in data, pictures included: under four minutes on two cores.
 reproduce: .venv/installed
