@@ -49,3 +49,33 @@ def test_the_papers_own_figures_are_the_same_in_table_and_page():
 
     page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8") + README
     assert "{:.4f} / {:.4f}".format(*PUBLISHED["gowalla"]["ltocf"]) in page
+
+
+def test_a_row_of_the_search_has_the_recipe_of_today_or_says_that_it_is_of_an_earlier_one():
+    """Change what the search tries and this fails: measure the row again, or call it earlier."""
+    from benchmarks.recipes import recipe_digest
+
+    rows = [line for line in RESULTS["search.md"].splitlines() if line.startswith("| ")]
+    recipes = {
+        command[1]: line.split(" | ")[-2] for line in rows if (command := COMMAND.search(line))
+    }
+    assert recipes
+    for command, recipe in recipes.items():
+        assert recipe in (recipe_digest(command), "earlier"), command
+
+
+def test_the_digest_of_a_recipe_follows_settings_and_defaults(monkeypatch):
+    from benchmarks.recipes import recipe_digest
+
+    from ltocf.search.candidates import CANDIDATES
+
+    search, other = "ltocf train gowalla --budget 30m", "ltocf train gowalla --budget 20m"
+    before = recipe_digest(search)
+    configured = recipe_digest("ltocf train gowalla --config gowalla-ltocf")
+    assert recipe_digest("ltocf train yelp2018 --budget 30m") == before  # the data are no setting
+    assert (
+        len({before, recipe_digest(other), recipe_digest(f"{search} recency=0"), configured}) == 4
+    )
+    monkeypatch.setitem(CANDIDATES, "gfcf", CANDIDATES["popularity"])
+    assert recipe_digest(search) != before
+    assert recipe_digest("ltocf train gowalla --config gowalla-ltocf") == configured

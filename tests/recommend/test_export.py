@@ -223,3 +223,29 @@ def test_the_command_line_exports_what_a_closed_form_has(ltocf, hamlet, tmp_path
     assert code == 0, err
     assert "360 rows for 120 users" in out
     assert "270 neighbours of 90 items" in out
+
+
+@pytest.mark.parametrize("connection", ["linear", "residual"])
+def test_states_add_up_to_the_final_vectors(hamlet, tmp_path, connection):
+    """The first is where the ODE starts, and by their weights all of them are what is ranked by."""
+    recommender = Recommender(
+        "ltocf", epochs=1, dim=4, negatives=4, connection=connection, tolerance=1e-6, popularity=0
+    ).fit(hamlet)
+    report = export(recommender, tmp_path / "out", ["states", "parquet"])["states"]
+    assert report["times"][0] == 0 and len(report["times"]) == 5
+    for side in ("user", "item"):
+        states = pl.read_parquet(tmp_path / "out" / f"{side}_states.parquet")
+        final = pl.read_parquet(tmp_path / "out" / f"{side}s.parquet")
+        assert states["id"].to_list() == final["id"].to_list()
+        columns = [states[f"state_{place}"].to_numpy() for place in range(5)]
+        summed = sum(w * column for w, column in zip(report["weights"], columns, strict=True))
+        np.testing.assert_allclose(summed, final["vector"].to_numpy(), atol=1e-4)
+    start = recommender.model.graph.split(recommender.model.weight.detach())[1].numpy()
+    np.testing.assert_allclose(columns[0], start, atol=1e-6)
+
+
+def test_states_are_refused_of_a_model_without_times(hamlet, tmp_path):
+    recommender = Recommender("lightgcn", epochs=1, dim=4, negatives=4).fit(hamlet)
+    with pytest.raises(ConfigError, match="LightGCN has no states at times: only ltocf has"):
+        export(recommender, tmp_path / "out", ["states"])
+    assert not (tmp_path / "out").exists()

@@ -10,7 +10,7 @@ from ltocf.data.ids import IdMap
 from ltocf.errors import ConfigError
 from ltocf.runs.settings import make_config, read_config
 from ltocf.search.dimensions import SearchDimension
-from ltocf.search.tune import SPACES, tune
+from ltocf.search.tune import GRIDS, SPACES, grid_of, tune
 
 QUICK = ["dim=4", "epochs=3", "negatives=2", "model=lightgcn"]
 SPACE = ["learning_rate=0.001:0.05", "layers=1|2"]
@@ -112,3 +112,30 @@ def test_the_command_line_tunes(hamlet, ltocf, tmp_path):
     assert "best of 2 trials" in out
     assert tomllib.loads((tmp_path / "out" / "best.toml").read_text())["model"]["name"] == "mf"
     assert ltocf("tune", tmp_path / "no data")[0] == 2
+
+
+def test_a_grid_is_gone_through_once(hamlet, tmp_path):
+    config = make_config({}, ["dim=4", "epochs=1", "negatives=2", "model=lightgcn"])
+    space, seen = ["layers=1|2", "learning_rate=0.01|0.02"], []
+    search = lambda trials: tune(  # noqa: E731
+        hamlet, config, tmp_path, trials=trials, space=space, exhaustive=True,
+        progress=lambda *told: seen.append(told[3].partition(":")[0]),
+    )  # fmt: skip
+    assert search(3).trials == 3
+    assert search(20).trials == 4
+    assert search(1).trials == 4
+    expected = {f"layers={n} learning_rate={rate}" for n in (1, 2) for rate in (0.01, 0.02)}
+    assert len(seen) == 4 and set(seen) == expected
+
+
+def test_the_papers_grid_is_of_its_recipe_and_takes_what_is_fixed():
+    config, choices = grid_of("paper", "town", ["solver=rk4", "epochs=2"])
+    assert config.loss.negatives == 1 and config.train.batch_size == 2048
+    assert config.train.epochs == 2 and config.dataset == "town"
+    assert len(choices) == len(GRIDS["paper"]) - 1
+    for choice in choices:
+        key, options = (parsed := SearchDimension.parse(choice)).key, parsed.options
+        for option in options:
+            make_config(config.model_dump(exclude_none=True), {key: option})
+    with pytest.raises(ConfigError, match="unknown grid 'papre'; choose one of: paper"):
+        grid_of("papre", "town", [])

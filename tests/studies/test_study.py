@@ -13,6 +13,7 @@ from ltocf.studies.estimates import duration, seconds_of, training_seconds
 from ltocf.studies.outcomes import mean_spread
 from ltocf.studies.plan import EQUAL_SCALE, FULL_EPOCHS, GOWALLA_PAIRS, Arm, Plan, Setting
 from ltocf.studies.reproduce import STUDIES, all_settings
+from ltocf.studies.runner import climb
 
 
 @pytest.fixture
@@ -68,6 +69,7 @@ def test_arms_differ_in_one_thing(plan, name):
     for arm in arms:
         config = plan.trial(arm, 0.01).config
         assert config.model_options["scale"] == EQUAL_SCALE
+        assert config.model_options["popularity"] == 0  # no term that is the same for all of them
         assert config.train == plan.trial(arms[0], 0.01).config.train
         learns = config.model_options.get("learn_times")
         assert learns is not True or config.model_options["time_updates"] == "joint"
@@ -144,8 +146,28 @@ def test_settings_go_to_the_models_that_have_them(hamlet):
     plan = Plan(hamlet, overrides=("dim=4", "solver=euler", "epochs=1"))
     assert plan.config().model_options["solver"] == "euler"
     assert plan.config("lightgcn").model_options == {
-        "dim": 4, "start": "spectral", "scale": EQUAL_SCALE
+        "dim": 4, "start": "spectral", "scale": EQUAL_SCALE, "popularity": 0
     }  # fmt: skip
     assert plan.row("mf").model_options["dim"] == 4
     assert "dim" not in plan.row("multvae").model_options
     assert plan.row("multvae").train.epochs == 1
+
+
+@pytest.mark.parametrize(
+    ("recalls", "chosen", "tried"),
+    [
+        ([1, 2, 3, 2, 1, 0], 2, 3),  # the first is best: one to either side of it
+        ([0, 1, 2, 3, 4, 2], 4, 4),
+        ([4, 3, 2, 1, 0, 0], 0, 4),
+        ([0, 0, 1, 2, 3, 4], 5, 4),
+    ],
+)
+def test_a_sweep_goes_on_until_it_falls_or_ends(recalls, chosen, tried):
+    asked = set()
+
+    def value(place):
+        asked.add(place)
+        return recalls[place]
+
+    assert climb(value, 2, len(recalls)) == chosen
+    assert len(asked) == tried

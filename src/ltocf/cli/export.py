@@ -22,7 +22,7 @@ def export(
             "--format",
             "-f",
             help="What to write: lists or neighbours, which every model has; parquet or hnsw of a "
-            "model of vectors; onnx of these and of linear ones. Repeat for more.",
+            "model of vectors; states of ltocf; onnx of both and of linear models. Repeat.",
         ),
     ] = None,
     k: K = 10,
@@ -52,6 +52,9 @@ def export(
     if "parquet" in report:
         sizes = report["parquet"]
         print(f"{sizes['users']:,} users and {sizes['items']:,} items of {sizes['dim']} dimensions")
+    if "states" in report:
+        times = ", ".join(f"{time:.3f}" for time in report["states"]["times"])
+        print(f"the states at the times {times}")
     if "hnsw" in report:
         index = report["hnsw"]
         print(f"the index finds {index['recall']:.2%} of the exact top {index['k']}")

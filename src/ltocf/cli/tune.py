@@ -39,18 +39,35 @@ def tune(
             "By default, what is usual for the model.",
         ),
     ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            "--grid",
+            metavar="NAME",
+            help="Try every combination of a grid instead: paper has LT-OCF's solvers, K, T, "
+            "learning rates and fixed or learned times, by the paper's recipe. Settings that you "
+            "give are fixed.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Search for good settings on a validation cut; stop and start again as you like."""
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.runs.settings import make_config
+    from ltocf.search.tune import grid_of
     from ltocf.search.tune import tune as search
 
     words = [word for word in arguments if "=" not in word]
     if len(words) != 1:
         raise ConfigError(f"give one data set, got: {', '.join(words) or 'none'}")
     fixed = [word for word in arguments if "=" in word]
-    config = make_config({"dataset": words[0], "model": {"name": model}}, fixed)
+    if grid is None:
+        config = make_config({"dataset": words[0], "model": {"name": model}}, fixed)
+    elif space or model != "ltocf":
+        raise ConfigError("--grid is of ltocf and has its own choices: leave out --space, --model")
+    else:
+        config, space = grid_of(grid, words[0], fixed)
     output = output or Path("runs") / f"{Path(words[0]).name}-{model}-tune"
     with show_progress() as progress:
         report = search(
@@ -59,6 +76,7 @@ def tune(
             output,
             trials=trials,
             space=space or (),
+            exhaustive=grid is not None,
             progress=progress,
         )
     best = output / "best.toml"

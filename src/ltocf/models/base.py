@@ -41,6 +41,14 @@ class ParameterGroup(NamedTuple):
     on_held_out: bool = False
 
 
+class State(NamedTuple):
+    """Embeddings at a time of an ODE, and their weight in the final ones."""
+
+    time: float
+    weight: float
+    vectors: Tensor  # (n_nodes, dim)
+
+
 class ModelConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[model]` in a config file, without its name."""
 
@@ -194,6 +202,10 @@ class Model(nn.Module, ABC):
     def extracted_times(self) -> list[float]:
         """When the states of an ODE are read, for the history; empty for other models."""
         return []
+
+    def states(self) -> list[State]:
+        """What the final embeddings are a weighted sum of, if they are a sum over times."""
+        raise ConfigError(f"{type(self).__name__} has no states at times: only ltocf has")
 
     def responses(self) -> dict[str, Response]:
         """What the model makes of each eigenvalue of the graph, if it is a polynomial of it; before

@@ -96,7 +96,10 @@ class FilterModel(EmbeddingModel):
         return torch.cat([table[:n_users], table[n_users + self.n_tags :]])
 
     def embeddings(self) -> Tensor:
-        coefficients = self.columns.shared(self.coefficients())
+        return self.filtered(self.columns.shared(self.coefficients()))
+
+    def filtered(self, coefficients: Tensor) -> Tensor:
+        """The initial embeddings, filtered by the response that has these coefficients."""
         if self.recent is None:
             return self.without_tags(chebyshev_filter(self.whole, self.initial(), coefficients))
         before_last = self._before_last_product(coefficients)

@@ -14,7 +14,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.filters.chebyshev import fit_response
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.base import ParameterGroup, Response
+from ltocf.models.base import ParameterGroup, Response, State
 from ltocf.models.filter import FilterConfig, FilterModel
 from ltocf.models.times_lesson import EPOCHS, TimesLesson
 from ltocf.ode.reference import propagate, reference_method
@@ -23,6 +23,7 @@ from ltocf.ode.solvers import find_solver
 from ltocf.ode.times import Gaps, TimePoints, Times, evenly
 
 DEPTH_BY_PAIRS = 1 / 3  # how times that are learned fall as the pairs grow
+STATE_TOLERANCE = 1e-6  # of the polynomial that a single state is computed by
 STIFFEST = -2.0  # the least eigenvalue of A - I
 
 
@@ -164,6 +165,23 @@ class LTOCF(FilterModel):
 
     def natural_coefficients(self) -> Tensor:
         return fit_response(self.natural_response, self.config.tolerance)
+
+    @torch.no_grad()
+    def states(self) -> list[State]:
+        """E at time 0, at the T times and at the end: the increments where the connection is
+        linear. Weighted and added up, they are the final embeddings."""
+        times, solver = self.times(), self.stable_solver(self.times())
+        factor = float(self.factor(self.natural_response(torch.ones(1, dtype=torch.float64))))
+        found = []
+        for place, (time, weight) in enumerate(zip(times, self.state_weights, strict=True)):
+
+            def response(x: Tensor, place: int = place) -> Tensor:
+                rate = x.to(times) - self.shift
+                return solver.states(rate, times, self.config.connection)[place]
+
+            vectors = self.filtered(fit_response(response, STATE_TOLERANCE))
+            found.append(State(float(time), float(weight) * factor, vectors))
+        return found
 
     @property
     def splits_columns(self) -> bool:

@@ -60,6 +60,9 @@ def export(
     parquet     users.parquet and items.parquet: id, vector, and an item's display columns; if the
                 scores have a part for popularity, that is the last dimension, where users have 1
     hnsw        items.hnsw for inner products, its labels the rows of items.parquet
+    states      user_states.parquet and item_states.parquet, of LT-OCF: id and a column of vectors
+                for each time that the ODE is read at; report["states"] has the times, and the
+                weights by which they add up to the vectors of users.parquet
     onnx        users.onnx (user rows -> scores) and, where the model can, histories.onnx
                 (rows of histories, as in histories.py -> scores); the columns of scores are the
                 rows of items.parquet; the metadata hold the ids of rows and columns as JSON
@@ -114,8 +117,29 @@ def _export_parquet(job: ExportJob) -> Report:
 
 
 def _with_vectors(ids: pl.Series, vectors: Scores) -> pl.DataFrame:
-    column = pl.Series("vector", vectors, dtype=pl.Array(pl.Float32, vectors.shape[1]))
-    return pl.DataFrame([ids, column])
+    return pl.DataFrame([ids, _vector_column("vector", vectors)])
+
+
+def _vector_column(name: str, vectors: Scores) -> pl.Series:
+    return pl.Series(name, vectors, dtype=pl.Array(pl.Float32, vectors.shape[1]))
+
+
+def _export_states(job: ExportJob) -> Report:
+    """E(t), the embeddings on their way, in the columns state_0, state_1, ..."""
+    model, seen = job.recommender.model, job.recommender.fitted.seen
+    states = model.states()
+    halves = [model.graph.split(state.vectors) for state in states]
+    for side, ids in enumerate((seen.user_ids.ids, seen.item_ids.ids)):
+        columns = [
+            _vector_column(f"state_{place}", half[side].numpy())
+            for place, half in enumerate(halves)
+        ]
+        name = ("user_states", "item_states")[side]
+        pl.DataFrame([ids, *columns]).write_parquet(job.directory / f"{name}.parquet")
+    return {
+        "times": [state.time for state in states],
+        "weights": [state.weight for state in states],
+    }
 
 
 def _export_hnsw(job: ExportJob) -> Report:
@@ -182,6 +206,7 @@ FORMATS: dict[str, Callable[[ExportJob], Report]] = {
     "lists": _export_lists,
     "neighbours": _export_neighbours,
     "parquet": _export_parquet,
+    "states": _export_states,
     "hnsw": _export_hnsw,
     "onnx": _export_onnx,
 }

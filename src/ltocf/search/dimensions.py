@@ -58,4 +58,4 @@ def _number(text: str) -> Any:
             return kind(text)
         except ValueError:
             continue
-    return text
+    return {"true": True, "false": False}.get(text, text)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ltocf.config import RunConfig, to_toml
+from ltocf.config import RunConfig, find_config, read_toml, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.errors import ConfigError
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     import optuna
 
 TRAINED = ("learning_rate=0.001:0.03", "l2=1e-5:0.1", "negatives=1|8|32|64")
+# What the paper and the authors' code vary: every combination is a trial, in an order drawn once.
+GRIDS = {
+    "paper": (
+        "solver=euler|rk4|adams_moulton|dormand_prince", "end_time=1.0|2.0|3.0|4.0",
+        "time_points=1|2|3|4", "learn_times=training|false", "learning_rate=1e-3|1e-4|1e-5",
+    ),
+}  # fmt: skip
+GRID_RECIPES = {"paper": "gowalla-ltocf-paper"}  # the config whose settings stay as they are
 SPACES = {
     "ltocf": (*TRAINED, "end_time=2.0:6.0", "time_points=1:4"),
     "lightgcn": (*TRAINED, "layers=1:5"),
@@ -54,6 +63,7 @@ def tune(
     *,
     trials: int = 20,
     space: Sequence[str] = (),
+    exhaustive: bool = False,
     progress: Progress = silent,
 ) -> TuneReport:
     """Tune a model, known by its name or by its settings.
@@ -62,7 +72,8 @@ def tune(
     settings so far to OUTPUT/best.toml. The test pairs are never looked at.
 
     `space` lists choices as key=low:high or key=a|b|c; SPACES holds those of the usual models. The
-    first trial of a study takes the settings as they are, so that the best is never worse.
+    first trial of a study takes the settings as they are, so that the best is never worse. If
+    `exhaustive`, the trials are the combinations of the choices, each of them once.
     """
     output = Path(output)
     if not isinstance(dataset, Dataset):
@@ -73,7 +84,7 @@ def tune(
     first = _settings(config, {choice.key: (*choice.options, choice.low)[0] for choice in choices})
     check_settings(first.model_name, first.model_options)
     with writing(output, error=ConfigError), _database(output):
-        return _search(dataset, config, output, trials, choices, progress)
+        return _search(dataset, config, output, trials, choices, exhaustive, progress)
 
 
 @contextmanager
@@ -95,15 +106,18 @@ def _search(
     output: Path,
     trials: int,
     choices: Sequence[SearchDimension],
+    exhaustive: bool,
     progress: Progress,
 ) -> TuneReport:
-    study = _open_study(output, dataset, config, choices)
+    study = _open_study(output, dataset, config, choices, exhaustive)
     resumed = len(study.trials)
+    if exhaustive:
+        trials = min(trials, math.prod(len(choice.options) for choice in choices) - resumed)
     cut = with_validation(dataset.split, config.train, config.seed, fewest=1)
     data = replace(dataset, split=cut)
 
     def objective(trial: optuna.Trial) -> float:
-        searched = choices if trial.number else []
+        searched = choices if trial.number or exhaustive else []
         settings = _settings(config, {choice.key: choice.suggest(trial) for choice in searched})
         train = settings.train.model_copy(update={"refit": False})
         settings = settings.model_copy(update={"train": train})
@@ -124,7 +138,8 @@ def _search(
         note += "" if best is None else f" (best {best.value:.4f})"
         progress("trial", len(study.trials) - resumed, trials, note)
 
-    study.optimize(objective, n_trials=trials, callbacks=[after_trial])
+    if trials > 0:
+        study.optimize(objective, n_trials=trials, callbacks=[after_trial])
     states = [trial.state.name for trial in study.trials]
     return TuneReport(
         _settings(config, study.best_params),
@@ -166,7 +181,11 @@ class Reporter:
 
 
 def _open_study(
-    output: Path, dataset: Dataset, config: RunConfig, choices: Sequence[SearchDimension]
+    output: Path,
+    dataset: Dataset,
+    config: RunConfig,
+    choices: Sequence[SearchDimension],
+    exhaustive: bool,
 ) -> optuna.Study:
     """The study of these choices on these data, in OUTPUT; another one is refused."""
     library = _optuna()
@@ -177,7 +196,7 @@ def _open_study(
         study_name="ltocf",
         direction="maximize",
         load_if_exists=True,
-        sampler=library.samplers.TPESampler(seed=config.seed),
+        sampler=_sampler(choices, exhaustive, config.seed),
         pruner=library.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=2),
     )
     about = {
@@ -196,6 +215,25 @@ def _open_study(
         if not trial.state.is_finished():  # nobody else is here, so whoever ran it was killed
             study.tell(trial.number, state=library.trial.TrialState.FAIL)
     return study
+
+
+def _sampler(choices: Sequence[SearchDimension], exhaustive: bool, seed: int) -> Any:
+    samplers = _optuna().samplers
+    if not exhaustive:
+        return samplers.TPESampler(seed=seed)
+    return samplers.GridSampler({choice.key: choice.options for choice in choices}, seed=seed)
+
+
+def grid_of(name: str, dataset: str, fixed: Sequence[str]) -> tuple[RunConfig, list[str]]:
+    """The settings that a grid leaves as they are, and the choices it has."""
+    if name not in GRIDS:
+        raise ConfigError(f"unknown grid {name!r}; choose one of: {', '.join(GRIDS)}")
+    values = read_toml(find_config(GRID_RECIPES[name])) | {"dataset": dataset}
+    keys = {change.partition("=")[0] for change in fixed}
+    choices = [choice for choice in GRIDS[name] if choice.partition("=")[0] not in keys]
+    if not choices:
+        raise ConfigError(f"grid {name!r} has no choice left: {', '.join(fixed)} fix all of them")
+    return make_config(values, fixed), choices
 
 
 def _usual_space(model: str) -> Sequence[str]:

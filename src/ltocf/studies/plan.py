@@ -33,10 +33,15 @@ TIMES = {"fixed": ("learn_times=false",), "learned": ()}
 # times h(1), so sides of another size would train at another rate and with another penalty.
 EQUAL_SCALE = LTOCFConfig().scale
 # Of the recipe's learning rate: each side of a comparison gets the one that validation prefers.
-RATES = (0.25, 0.5, 1.0)
-QUICK_RATES = (0.5, 1.0)
+# A flat response, such as LightGCN's, wants a tenth of the rate of a steep one.
+RATES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
+QUICK_RATES = (1.0, 0.5)
+FIRST_RATE, QUICK_FIRST_RATE = 2, 0  # where the search for it begins
 GOWALLA_PAIRS = 810_128
-FULL_EPOCHS = 10  # of our recipe on Gowalla: a third of a row of the table
+# Half the size and a quarter of the negatives of a row of the table, so that some 150 trainings
+# are done in three hours; from singular vectors, a few hundred steps are enough.
+FULL = ("dim=32", "evaluate_every=2")
+FULL_EPOCHS, FULL_STEPS, FULL_NEGATIVES = 8, 25, 16  # on Gowalla; in an epoch; at most
 
 
 @dataclass(frozen=True)
@@ -108,8 +113,9 @@ class Plan:
         cut = f"validation_cut={'latest' if ordered else 'random'}"
         common = ["protocol=validation", cut, "patience=1000", "refit=false"]
         paper = ["end_time=4.0", "time_points=3", "learn_times=true", "time_updates=joint"]
-        size = [f"scale={EQUAL_SCALE}"]
-        budget = QUICK if self.quick else (self.epochs(FULL_EPOCHS),)
+        # Popularity beside the scores would hide what an arm's own response makes of it.
+        size = [f"scale={EQUAL_SCALE}", "popularity=0"]
+        budget = QUICK if self.quick else self._full
         config = self._recipe("ltocf", [*common, *budget], seed)
         start = {"start": "spectral", "dim": config.model.get("dim", 64)}
         values = config.model_dump(exclude_none=True)
@@ -118,11 +124,31 @@ class Plan:
         own = [change for change in self.overrides if model == "ltocf" or _takes(model, change)]
         return make_config(values, [*paper, *size, *changes, *own])
 
+    @property
+    def _full(self) -> tuple[str, ...]:
+        """The full budget: as many steps in an epoch for any size of data."""
+        train = self.dataset.split.train
+        density = len(train) / max(train.n_users * train.n_items, 1)
+        negatives = min(BPR().negatives_for(density), FULL_NEGATIVES)
+        batch = max(-(-len(train) // FULL_STEPS), 512)
+        sizes = (f"negatives={negatives}", f"batch_size={batch}")
+        return (*FULL, *sizes, self.epochs(FULL_EPOCHS))
+
     def rates(self, arm: Arm) -> list[float]:
-        """The learning rates that an arm is tried with."""
+        """The learning rates that an arm may be tried with, the largest first."""
         usual = self.config(arm.model, *arm.changes).train.learning_rate
         assert usual is not None  # the recipe has one
         return [usual * share for share in (QUICK_RATES if self.quick else RATES)]
+
+    @property
+    def first_rate(self) -> int:
+        """Which of the rates is tried first; the next smaller one is always tried too."""
+        return QUICK_FIRST_RATE if self.quick else FIRST_RATE
+
+    @property
+    def usual_trials(self) -> int:
+        """How many rates an arm is tried with, as a rule."""
+        return 2 if self.quick else 3
 
     def trial(self, arm: Arm, rate: float, seed: int = 0, times: Sequence[str] = ()) -> Setting:
         """A training of an arm; `times` are those found for it, as settings."""

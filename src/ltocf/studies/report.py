@@ -67,12 +67,16 @@ class Page:
 
     def sweeps(self, found: StudyResult) -> None:
         """How each arm's learning rate was chosen: the best validation Recall@20 of each."""
-        rates = [trial.rate for trial in next(iter(found.sweeps.values()))]
+        swept = {label: dict(trials) for label, trials in found.sweeps.items()}
+        rates = sorted({rate for recalls in swept.values() for rate in recalls})
         rows = [
-            [label, *(_marked(trial.recall, max(t.recall for t in trials)) for trial in trials)]
-            for label, trials in found.sweeps.items()
+            [label, *(_marked(recalls.get(rate), max(recalls.values())) for rate in rates)]
+            for label, recalls in swept.items()
         ]
-        self.say("Best validation Recall@20 by learning rate, first seed; the best one is taken.")
+        self.say(
+            "Best validation Recall@20 by learning rate, first seed; a sweep goes on, by factors "
+            "of two, until it falls, and the best one is taken."
+        )
         self.table(["arm", *(f"{rate:g}" for rate in rates)], rows)
 
     def compare(self, found: StudyResult, label: str, base: str) -> None:
@@ -111,7 +115,9 @@ def _cell(values: Sequence[float]) -> str:
     return f"{mean:.4f} ± {spread:.4f}" if len(values) > 1 else f"{mean:.4f}"
 
 
-def _marked(value: float, best: float) -> str:
+def _marked(value: float | None, best: float) -> str:
+    if value is None:
+        return ""
     return f"**{value:.4f}**" if value == best else f"{value:.4f}"
 
 

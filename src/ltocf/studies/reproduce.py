@@ -86,10 +86,11 @@ def listing(plan: Plan) -> list[StudyEntry]:
 
 
 def all_settings(study: Study, plan: Plan) -> list[Setting]:
-    """Every training of a study; which rate an arm's further seeds take is not known before."""
+    """Every training of a study; which rates an arm is tried with and which one its further seeds
+    take is not known before."""
     settings = study.settings(plan)
     for arm in study.arms(plan):
-        rates = plan.rates(arm)
+        rates = plan.rates(arm)[plan.first_rate :][: plan.usual_trials]
         settings += [plan.trial(arm, rate) for rate in rates]
         settings += [plan.trial(arm, rates[-1], seed) for seed in plan.all_seeds[1:]]
         settings += [plan.time_search(arm)] if arm.nested_times else []
@@ -132,7 +133,7 @@ def _about(plan: Plan) -> str:
     caution = " The quick budget shows that every study runs; its figures mean little." * plan.quick
     return (
         f"{plan.dataset.name}: {size}. Budget: {plan.budget}{extra}.{caution}\n\n"
-        "Unless a study says otherwise: K = 4, T = 3, RK4, linear connections, equal weights, 64 "
+        "Unless a study says otherwise: K = 4, T = 3, RK4, linear connections, equal weights, 32 "
         f"dimensions under the full budget. Every response is scaled to h(1) = {EQUAL_SCALE}, each "
         "arm has the learning rate that validation prefers for it, and all take as many steps. "
         "The epoch is chosen on held-out training pairs (a tenth at random, or the latest, as many "

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,16 @@ class Runner:
         for arm in study.arms(self.plan):
             if arm.nested_times:
                 self._count(self.plan.time_search(arm))
-            for rate in self.plan.rates(arm):
-                later = f"{arm.label}, rate {rate:g}" if arm.nested_times else None
+            for place, rate in self._usual_rates(arm):
+                later = _trial_name(arm, place) if arm.nested_times or place > 1 else None
                 self._count(self.plan.trial(arm, rate), later)
             for seed in self.plan.all_seeds[1:]:
                 self._count(self.plan.trial(arm, 1.0, seed), f"{arm.label}, seed {seed}")
+
+    def _usual_rates(self, arm: Arm) -> list[tuple[int, float]]:
+        """Numbered, those that an arm is tried with unless its best rate is far off."""
+        first = self.plan.first_rate
+        return list(enumerate(self.plan.rates(arm)[first : first + self.plan.usual_trials]))
 
     def _count(self, setting: Setting, name: str | None = None) -> None:
         if setting.start_from:
@@ -71,18 +77,23 @@ class Runner:
     def _over_seeds(self, arm: Arm) -> tuple[list[Outcome], list[RateTrial]]:
         """An arm at the learning rate that validation prefers with the first seed, once a seed."""
         times = self._nested_times(arm) if arm.nested_times else ()
-        rates = self.plan.rates(arm)
-        tried = []
-        for rate in rates:
-            setting = self.plan.trial(arm, rate, times=times)
-            tried.append(self._train_counted(f"{arm.label}, rate {rate:g}", setting))
-        recalls = [one.best.metrics["recall@20"] if one.best else 0.0 for one in tried]
-        best = recalls.index(max(recalls))
-        outcomes = [tried[best]]
+        rates, tried = self.plan.rates(arm), dict[int, Outcome]()
+
+        def recall(place: int) -> float:
+            if place not in tried:
+                setting = self.plan.trial(arm, rates[place], times=times)
+                tried[place] = self._train_counted(_trial_name(arm, len(tried)), setting)
+            best = tried[place].best
+            return best.metrics["recall@20"] if best else 0.0
+
+        chosen = climb(recall, self.plan.first_rate, len(rates))
+        for place, _ in self._usual_rates(arm):
+            self.left.pop(_trial_name(arm, place), None)  # that were not needed
+        outcomes = [tried[chosen]]
         for seed in self.plan.all_seeds[1:]:
-            setting = self.plan.trial(arm, rates[best], seed, times)
+            setting = self.plan.trial(arm, rates[chosen], seed, times)
             outcomes.append(self._train_counted(f"{arm.label}, seed {seed}", setting))
-        return outcomes, [RateTrial(*pair) for pair in zip(rates, recalls, strict=True)]
+        return outcomes, [RateTrial(rates[place], recall(place)) for place in sorted(tried)]
 
     def _train_counted(self, counted_as: str, setting: Setting) -> Outcome:
         """Train what was counted under another name before its settings were known."""
@@ -180,6 +191,21 @@ class Runner:
         self.progress(
             "studies", round(100 * share, 1), 100, f"{doing}, {duration(left * pace)} left"
         )
+
+
+def climb(value: Callable[[int], float], first: int, n: int) -> int:
+    """The place among 0..n-1 from which `value` falls to either side, found from `first` and the
+    one after it; an end of the range if it still rises there."""
+    step = 1 if value(first + 1) > value(first) else -1
+    place = max(first, first + step)
+    while 0 <= place + step < n and value(place + step) > value(place):
+        place += step
+    return place
+
+
+def _trial_name(arm: Arm, number: int) -> str:
+    """What a training of a sweep is counted as before its learning rate is known."""
+    return f"{arm.label}, trial {number + 1}"
 
 
 def _read_json(path: Path) -> dict[str, Any]:

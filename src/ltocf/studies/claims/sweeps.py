@@ -12,6 +12,8 @@ from ltocf.studies.plan import TIMES, Arm, Plan
 from ltocf.studies.report import Page
 from ltocf.studies.study import Study
 
+QUICK = {"T": (1, 3), "K": (2, 4, 6)}  # of the values, under the quick budget
+
 
 def swept(
     plan: Plan, letter: str, values: Sequence[int], change: Callable[[int], str]
@@ -19,11 +21,16 @@ def swept(
     return [
         Arm(f"{letter} = {value}, {kind}", (change(value), *extra))
         for kind, extra in TIMES.items()
-        for value in values
+        for value in _tried(plan, letter, values)
     ]
 
 
+def _tried(plan: Plan, letter: str, values: Sequence[int]) -> Sequence[int]:
+    return QUICK[letter] if plan.quick else values
+
+
 def present_sweep(found: StudyResult, page: Page, letter: str, values: Sequence[int]) -> None:
+    values = _tried(found.plan, letter, values)
     page.trainings(found)
     page.sweeps(found)
     for kind in TIMES:
