@@ -161,6 +161,8 @@ async def _of_http(request: Request, error: Exception) -> Response:
     if error.status_code == 405:  # several routes may share a path, and each knows its own method
         path = request.scope["path"]
         routes = [one for one in request.app.state.routes if one.path_regex.match(path)]
-        if allowed := {method for route in routes for method in route.methods}:
+        form = max((one.path for one in routes), key=len, default="")  # an id may hold slashes
+        allowed = {method for one in routes if one.path == form for method in one.methods}
+        if allowed:
             response.headers["allow"] = ", ".join(sorted(allowed))
     return response

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ltocf.data.catalogue import ItemChange
-from ltocf.service.store.events import EventStore
+from ltocf.service.store.events import SOME, EventStore
 from ltocf.service.store.tables import ITEMS, now
 
 
@@ -17,34 +17,35 @@ def change_items(
     store: EventStore, changes: Sequence[ItemChange], wanted: Callable[[], bool] = lambda: True
 ) -> None:
     """Commit them all; a row holds what all changes of its item amount to."""
+    items = list(dict.fromkeys(str(change.item) for change in changes))
+    some = [items[start : start + SOME] for start in range(0, len(items), SOME)]
     with store.writing(wanted) as connection:
-        number = last_change(connection)
-        for change in changes:
-            number += 1
-            _change(connection, change, number)
+        number, rows = last_change(connection), dict[str, dict[str, Any]]()
+        for names in some:
+            found = connection.execute(sa.select(ITEMS).where(ITEMS.c.item.in_(names)))
+            rows |= {row.item: dict(row._mapping) for row in found}
+        for place, change in enumerate(changes, start=1):
+            item = str(change.item)
+            rows[item] = _changed(rows.get(item), change, number + place)
+        for names in some:
+            connection.execute(ITEMS.delete().where(ITEMS.c.item.in_(names)))
+        connection.execute(ITEMS.insert(), [rows[item] for item in items])
 
 
-def _change(connection: sa.Connection, change: ItemChange, number: int) -> None:
-    item = str(change.item)
-    old = connection.execute(sa.select(ITEMS).where(ITEMS.c.item == item)).first()
-    attributes, whole, first = dict(change.attributes), change.whole, number
-    hidden = bool(change.hidden)
-    if old is not None:
-        first = old.first
-        hidden = bool(old.hidden) if change.hidden is None and not whole else hidden
-        if not whole:
-            attributes, whole = json.loads(old.attributes) | attributes, bool(old.whole)
-        connection.execute(ITEMS.delete().where(ITEMS.c.item == item))
-    row = {
-        "item": item,
+def _changed(old: dict[str, Any] | None, change: ItemChange, number: int) -> dict[str, Any]:
+    attributes, whole, hidden = dict(change.attributes), change.whole, bool(change.hidden)
+    if old is not None and not whole:
+        attributes, whole = json.loads(old["attributes"]) | attributes, bool(old["whole"])
+        hidden = bool(old["hidden"]) if change.hidden is None else hidden
+    return {
+        "item": str(change.item),
         "number": number,
-        "first": first,
+        "first": number if old is None else old["first"],
         "time": now(),
         "attributes": json.dumps(attributes),
         "whole": int(whole),
         "hidden": int(hidden),
     }
-    connection.execute(ITEMS.insert(), [row])
 
 
 def last_change(connection: sa.Connection) -> int:
