@@ -9,12 +9,11 @@ digest covers settings, defaults, candidates and the constants of the search, no
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib
 import json
 import pkgutil
-import sys
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -61,9 +60,11 @@ def _search() -> list[Any]:
     return [candidates, defaults, numbers]
 
 
-def main(arguments: Sequence[str]) -> None:
-    print(recipe_digest(" ".join(arguments)))
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="ltocf train ...")
+    print(recipe_digest(" ".join(parser.parse_args().command)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
