@@ -22,6 +22,7 @@ from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
 from ltocf.training.fitting import choose_epochs, cut_for, fit, fit_for
 from ltocf.training.records import EpochRecord, TrainState
+from ltocf.training.trainer import Trainer
 
 TOWN = make_town(300, 120).dataset
 TRAIN = TrainConfig(epochs=4, batch_size=1024, validation=0.4)
@@ -51,14 +52,17 @@ class Watch:
             self.epochs[stage] = self.epochs.get(stage, 0) + 1
 
 
-def test_the_training_that_finds_the_times_is_the_training(
+def test_after_one_lesson_times_that_settled_rest_and_training_begins_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     watch = Watch()
     monkeypatch.setattr("ltocf.models.times_lesson.SETTLED", 100.0)  # whatever they did, it is near
+    monkeypatch.setattr("ltocf.models.times_lesson.DEEPEST", 100.0)
     fitted = fit(TOWN, config(refit=False), progress=watch)
-    assert fitted.records[0].times != fitted.records[1].times == fitted.records[-1].times
-    assert watch.epochs == {"training": len(fitted.records)}
+    learned = fitted.model.extracted_times()
+    assert learned != approx([1, 2, 3])
+    assert all(record.times == learned for record in fitted.records)
+    assert watch.epochs == {"training": 2 + len(fitted.records)}
 
 
 def test_a_lesson_after_which_times_have_moved_far_is_given_again_from_the_start() -> None:
@@ -85,16 +89,30 @@ def test_times_rest_after_the_lesson() -> None:
     assert times[1] != approx([1, 2, 3])
 
 
-def test_times_that_run_away_are_given_up_for_those_given(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("deep_is_better", [True, False])
+def test_times_that_run_away_stop_and_must_be_better_than_those_given(
+    monkeypatch: pytest.MonkeyPatch, deep_is_better: bool
+) -> None:
     learn = LTOCF.held_out_loss
 
     def shallow_is_bad(self: LTOCF, *arguments: Any) -> Tensor:
         return 0 * learn(self, *arguments) - self.times()[-1]
 
+    def validate(self: Trainer, *arguments: Any) -> tuple[dict[str, float], int]:
+        assert isinstance(self.model, LTOCF)
+        deep = self.model.times.end > 5
+        recall = 0.3 if deep == deep_is_better else 0.2
+        return {"recall@20": recall, "ndcg@20": 0.1}, 0
+
     monkeypatch.setattr("ltocf.models.times_lesson.TIME_RATE", 1.0)
     monkeypatch.setattr(LTOCF, "held_out_loss", shallow_is_bad)
-    model = choose_epochs(TOWN, config()).model
-    assert model.extracted_times() == approx([1, 2, 3])
+    monkeypatch.setattr(Trainer, "validate", validate)
+    watch = Watch()
+    model = choose_epochs(TOWN, config({"popularity": 0}), progress=watch).model
+    assert isinstance(model, LTOCF)
+    assert model.times.end == approx(DEEPEST if deep_is_better else 4.0)
+    # A lesson, a trial of each, and the training, which the second trial is if it wins.
+    assert watch.epochs == {"training": 2 + 2 + 2 + 4 if deep_is_better else 2 + 2 + 4}
 
 
 def test_times_that_start_too_deep_are_first_pulled_back_to_the_deepest_allowed() -> None:

@@ -158,9 +158,10 @@ class Model(nn.Module, ABC):
         """What those parameters minimise, on some of the held-out pairs."""
         raise AssertionError(f"{type(self).__name__} learns nothing on held-out pairs")
 
-    def starts_again_(self, epoch: int) -> bool:
+    def starts_again_(self, epoch: int, merit: float) -> bool:
         """Whether training has to begin anew after this epoch, since what was learned on held-out
-        pairs has moved too far for the parameters to follow."""
+        pairs has moved, and parameters do not follow. `merit` is what validation says; 0: nothing.
+        """
         return False
 
     def batches(

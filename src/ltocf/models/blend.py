@@ -164,8 +164,9 @@ class Blend(Model):
         learning = [member for member in self.members if member.lesson_epochs]
         return torch.stack([member.held_out_loss(held_out, random) for member in learning]).sum()
 
-    def starts_again_(self, epoch: int) -> bool:
-        return any([member.starts_again_(epoch) for member in self.members])  # each is asked
+    def starts_again_(self, epoch: int, merit: float) -> bool:
+        # Each is asked.
+        return any([member.starts_again_(epoch, merit) for member in self.members])
 
     def extracted_times(self) -> list[float]:
         return [time for member in self.members for time in member.extracted_times()]

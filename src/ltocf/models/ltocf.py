@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -118,8 +119,8 @@ class LTOCF(FilterModel):
     a training: every second step of the embeddings on the training pairs is followed by one of the
     times on held-out ones, by which held-out items should stand out among random ones. The
     response keeps its size (`scale`), so that larger scores gain nothing. Initial embeddings
-    do not follow a response that moves far, so training then starts again with the times found,
-    until they settle, and goes on with them as they are.
+    do not follow a response that moves, so training then starts again with the times found, until
+    they settle, and once more with those. Times that run away must be better than those given.
     """
 
     Config = LTOCFConfig
@@ -234,8 +235,12 @@ class LTOCF(FilterModel):
             self.embeddings(), self.graph.n_users, held_out, random, self.columns
         )
 
-    def starts_again_(self, epoch: int) -> bool:
-        return self.lesson is not None and epoch == EPOCHS and self.lesson.end_(self.times)
+    def starts_again_(self, epoch: int, merit: float) -> bool:
+        return self.lesson is not None and epoch == EPOCHS and self.lesson.end_(self.times, merit)
+
+    def restore_(self, state: Mapping[str, Tensor]) -> None:
+        ours = {name: value for name, value in self.state_dict().items() if "lesson." in name}
+        super().restore_({**ours, **state})  # older runs know less of their lesson
 
     def take_learned_from_(self, other: Self) -> None:
         super().take_learned_from_(other)

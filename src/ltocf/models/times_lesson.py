@@ -27,7 +27,7 @@ EVERY = 2  # steps of the embeddings to one of the times
 TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1
 NEGATIVES = 64  # uniform: against the hardest, a response that makes all items alike would win
 MOST_PAIRS = 16384  # of a step
-# An end time beyond it is not a depth that generalises: where there is little to learn from, the
+# An end time beyond it is hardly a depth that generalises: where there is little to learn from, the
 # embeddings overfit within an epoch, and ever more smoothing hides it.
 DEEPEST = 6.3
 
@@ -48,6 +48,13 @@ class TimesLesson(nn.Module):
         self.register_buffer("left", torch.tensor(MOST))  # lessons
         self.register_buffer("given", times().detach())  # the times before any lesson
         self.register_buffer("began", torch.tensor(times.end))  # the end time before this lesson
+        # Of times that ran away: which are on trial (1: they, 2: those given), and how they did.
+        self.trying: Tensor
+        self.deep: Tensor
+        self.deep_merit: Tensor
+        self.register_buffer("trying", torch.tensor(0))
+        self.register_buffer("deep", times().detach())
+        self.register_buffer("deep_merit", torch.tensor(0.0, dtype=torch.float64))
 
     def groups(self, times: Times) -> dict[str, ParameterGroup]:
         return {
@@ -81,16 +88,37 @@ class TimesLesson(nn.Module):
         return F.cross_entropy(scores * self.sharpness.exp(), wanted)
 
     @torch.no_grad()
-    def end_(self, times: Times) -> bool:
-        """End a lesson: whether the times have moved so far that training must begin anew. Times
-        that ran away are given up for those before any lesson."""
+    def end_(self, times: Times, merit: float) -> bool:
+        """End a lesson or a trial, if there was one: whether training must begin anew. `merit` is
+        what validation makes of it so far.
+
+        After a lesson it must, since embeddings do not follow a response that moves. Times that
+        moved little rest from then on. Those that ran away are stopped at the deepest, and have to
+        be better than those before any lesson: each of the two is tried for as long as a lesson.
+        """
+        if int(self.trying):
+            return self._judge_(times, merit)
         if not int(self.left):
             return False
         moved = abs(math.log(times.end / float(self.began)))
         ran_away = times.end > DEEPEST
         if ran_away:
-            times.move_to_(self.given)
+            times.stretch_(DEEPEST / times.end)
+            self.deep.copy_(times())
+            self.trying.fill_(1)
         self.left.copy_(torch.tensor(0 if ran_away or moved < SETTLED else int(self.left) - 1))
         self.began.fill_(times.end)
         self.sharpness.zero_()
-        return ran_away or moved >= SETTLED
+        return True
+
+    def _judge_(self, times: Times, merit: float) -> bool:
+        if int(self.trying) == 1:  # the deep ones had their trial, now those that were given
+            self.deep_merit.fill_(merit)
+            self.trying.fill_(2)
+            times.move_to_(self.given)
+            return True
+        self.trying.zero_()
+        if merit >= float(self.deep_merit):
+            return False
+        times.move_to_(self.deep)
+        return True

@@ -18,7 +18,14 @@ from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.ranking.metrics import Metrics
 from ltocf.threads import threads_for
 from ltocf.training.columns import own_columns, split_over_processes, whole_columns
-from ltocf.training.records import AfterEpoch, EpochRecord, Stage, TrainState, with_record
+from ltocf.training.records import (
+    SELECT_BY,
+    AfterEpoch,
+    EpochRecord,
+    Stage,
+    TrainState,
+    with_record,
+)
 from ltocf.training.trainer import Trainer, under
 
 
@@ -49,7 +56,7 @@ def train(
     `held_out`, or with its last where there is none.
 
     On the pairs of `lesson`, which are held out too, some models learn things such as times in
-    their first epochs; if these moved far, training begins anew with them. With `state`, as
+    their first epochs; training then begins anew with them. With `state`, as
     `after_epoch` was given it, continue exactly from there. With `last_epoch`, stop after it, as
     if interrupted. A `progress` that raises OutOfTime ends it with the best epoch so far.
     """
@@ -121,7 +128,8 @@ def _epochs(
             record = EpochRecord(
                 epoch, mean_loss, seconds, model.extracted_times(), metrics, sampled
             )
-            anew = trainer.lesson is not None and model.starts_again_(epoch)
+            merit = metrics.get(SELECT_BY, 0.0)
+            anew = trainer.lesson is not None and model.starts_again_(epoch, merit)
             if anew:
                 state = TrainState(stage=state.stage, epochs=state.epochs)
             keep(whole_columns(trainer.capture(state)), record)
