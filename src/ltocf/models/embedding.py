@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
 import torch
@@ -131,9 +130,6 @@ class EmbeddingModel(Model):
 
     def take_learned_from_(self, other: Self) -> None:
         self.popularity.copy_(other.popularity)
-
-    def restore_(self, state: Mapping[str, Tensor]) -> None:
-        super().restore_({"popularity": torch.zeros_like(self.popularity), **state})  # older runs'
 
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
         return self.batch_loss(ChunkedBatch.of(batch), loss)

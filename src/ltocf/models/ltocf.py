@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -237,10 +236,6 @@ class LTOCF(FilterModel):
 
     def starts_again_(self, epoch: int, merit: float) -> bool:
         return self.lesson is not None and epoch == EPOCHS and self.lesson.end_(self.times, merit)
-
-    def restore_(self, state: Mapping[str, Tensor]) -> None:
-        ours = {name: value for name, value in self.state_dict().items() if "lesson." in name}
-        super().restore_({**ours, **state})  # older runs know less of their lesson
 
     def take_learned_from_(self, other: Self) -> None:
         super().take_learned_from_(other)
