@@ -97,8 +97,9 @@ def lies_in(array: np.ndarray, path: Path) -> bool:
 def test_the_tables_of_a_loaded_run_are_pages_of_its_files(tmp_path: Path) -> None:
     fitted("ltocf").save(tmp_path / "run")
     scorer = load_scorer(tmp_path / "run")[1]
-    users, items, history = scorer.vectors() or ()
-    for table in (users, items, history):
+    found = scorer.vectors()
+    assert found is not None and found.history is not None
+    for table in (found.users, found.items, found.history):
         assert lies_in(table, tmp_path / "run" / "scorer.safetensors")
         assert table.ctypes.data % CACHE_LINE == 0
     assert lies_in(scorer.fold.own, tmp_path / "run" / "weights.safetensors")  # type: ignore[attr-defined]

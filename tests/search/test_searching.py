@@ -163,9 +163,7 @@ def test_a_model_that_does_not_fit_is_passed_over(
     assert "GB of memory" in note
 
 
-def test_recency_is_chosen_where_people_move(
-    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recency_is_chosen_where_people_move(monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "popularity", "rp3beta", "gfcf")
     draw = np.random.default_rng(0)
     moves = []  # each one takes ten items of one district of twenty, then ten of another
@@ -176,7 +174,7 @@ def test_recency_is_chosen_where_people_move(
     users, items, times = np.array(moves).T
     train = Interactions.build(users, items, 150, 240, times)
     nothing = train.select(np.zeros(len(train), bool))
-    data = replace(hamlet, split=Split(train, nothing, nothing))
+    data = Dataset("moves", Split(train, nothing, nothing))
     best = Search(data, AUTO, Deadline(600)).run().choice.trials[0]
     assert best.options["recency"] in RECENCIES[1:]
 
@@ -189,14 +187,16 @@ def test_a_candidate_of_orders_is_for_logs_with_an_order(hamlet: Dataset) -> Non
     assert isinstance(CANDIDATES["ltocf"], Candidate)
 
 
-def test_fitting_again_searches_again(hamlet: Dataset, few: None) -> None:
+def test_fitting_again_searches_again(hamlet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = CANDIDATES["rp3beta"]
+    only(monkeypatch, "popularity")
     recommender = Recommender(budget=60).fit(hamlet)
-    first = recommender.config
-    assert first.model_name != "auto"
+    assert recommender.config.model_name == "popularity"
+    monkeypatch.delitem(CANDIDATES, "popularity")
+    monkeypatch.setitem(CANDIDATES, "rp3beta", other)
     recommender.fit(hamlet)
+    assert recommender.config.model_name == "rp3beta"  # found, not kept
     assert recommender.get_params()["budget"] == 60
-    assert recommender.config == first  # found again, not kept
-    assert recommender._asked.model_name == "auto"
 
 
 def test_a_deadline_stops_what_tells_its_progress_and_what_does_not() -> None:

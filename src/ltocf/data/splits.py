@@ -143,9 +143,13 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
     train = replace(train, user_ids=user_ids, item_ids=item_ids)
     known = placed(test, user_ids, item_ids)
     fresh = known.select(~contains(train, known))
-    for name, subset in (("train", train), ("test", fresh)):
-        if not len(subset):
-            raise DataError(f"every interaction of the {name} set is in the other one too")
+    if not len(train):
+        raise DataError("the training set holds no interaction")
+    if not len(fresh):
+        raise DataError(
+            "the test set holds no interaction that is not in the training set, of users and items "
+            "that are"
+        )
     return Split(train, train.empty(), fresh, dropped=len(test) - len(fresh))
 
 

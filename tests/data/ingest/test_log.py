@@ -226,7 +226,7 @@ def test_many_rows_in_many_batches_are_all_read(tmp_path, monkeypatch):
     ("text", "message"),
     [
         ("", "the file is empty"),
-        ("user,item\n", "has a header and no rows"),
+        ("user,item\n", "has no rows"),
         ("user,item\na,x\n,y\n", r"row 2: no user id in column 'user'"),
         ("user,item\na,NaN\n", r"row 1: no item id in column 'item'"),
         ("user,item\na,x\nb\n", r"row 2: no item id in column 'item'"),
@@ -342,7 +342,7 @@ def test_folders_must_hold_parts_of_one_kind_with_the_same_columns(tmp_path):
         (pd.DataFrame({"user": [1, None], "item": ["x", "y"]}), "row 2: no user id"),
         (pd.DataFrame({"user": ["a", None], "item": ["x", "y"]}), "row 2: no user id"),
         (pd.DataFrame({"user": ["a", 5], "item": ["x", "y"]}), "column 'user' mixes types"),
-        (pl.DataFrame({"user": [], "item": []}), "holds no row"),
+        (pl.DataFrame({"user": [], "item": []}), "has no rows"),
     ],
 )
 def test_a_data_frame_with_missing_or_mixed_ids_is_refused(frame, message):

@@ -151,7 +151,7 @@ class Log:
         for number, table in enumerate(self.tables):
             yield from self._rows_of(table, self._expressions(number, table), subset)
         if not self.count:
-            raise DataError(f"{self.label}: has a header and no rows")
+            raise DataError(f"{self.label}: has no rows")
         if self.skipped == self.count:
             raise DataError(f"{self.label}: no row can be read; the first: {self.reasons[0]}")
         if self.below_threshold == self.count - self.skipped:
