@@ -157,3 +157,52 @@ def test_a_recommender_takes_changes_like_a_service():
     theirs = Recommender("rp3beta").fit(add_items(served().dataset, items.tail(1)))
     shown = ["item", "rank", "score", "name", "tags"]
     assert ours.recommend("ann", 7)[shown].equals(theirs.recommend("ann", 7)[shown])
+
+
+def test_a_change_of_another_kind_is_refused_and_in_nobodys_way(client):
+    assert client.request("PUT", "/items/x", {"size": None}).status == 200
+    assert client.request("PATCH", "/items/a", {"size": 3}).status == 200
+    before = client.items("ann", k=6)
+    for value in (["large"], "large", True):
+        for refused in (
+            client.request("PATCH", "/items/b", {"size": value}),
+            client.request(
+                "PUT", "/items", {"items": [{"item": "y", "attributes": {"size": value}}]}
+            ),
+        ):
+            assert refused.status == 409
+            assert "'size' has values of different kinds" in refused.json()["detail"]
+    assert client.request("PATCH", "/items/b", {}).status == 200
+    assert client.items("ann", k=6) == before
+    assert client.request("PATCH", "/items/a", {"size": None}).status == 200
+    assert client.request("PATCH", "/items/b", {"size": ["large"]}).status == 200
+
+
+def test_an_item_that_is_put_back_must_suit_what_came_meanwhile(client):
+    assert client.request("PUT", "/items/x", {"size": "large"}).status == 200
+    assert client.delete("/items/x").status == 200
+    assert client.request("PATCH", "/items/a", {"size": 3}).status == 200
+    back = {"items": [{"item": "x", "hidden": False}]}
+    assert client.request("PATCH", "/items", back).status == 409
+    assert client.request("PUT", "/items/x", {"size": 4}).status == 200
+
+
+def test_stored_changes_that_do_not_suit_each_other_are_passed_over(store, tmp_path):
+    sizes = {"a": 1, "b": "large", "x": 2, "c": ["wide"], "y": 3}
+    change_items(store, [ItemChange(item, {"size": size}) for item, size in sizes.items()])
+    app = create_app(ServedModel(served()), store)
+    client = Client(app)
+    about = {one["item"]: one["about"] for one in client.get("/items?k=8").json()["items"]}
+    assert {item: had["size"] for item, had in about.items() if "size" in had} == {
+        "a": 1,
+        "x": 2,
+        "y": 3,
+    }
+    assert client.request("PATCH", "/items/d", {"size": 4}).status == 200
+    assert client.request("PUT", "/items/b", {"size": 5}).status == 200
+    assert client.request("PATCH", "/items/d", {"size": "small"}).status == 409
+    app.state.live.close()
+    served().save(tmp_path / "run")
+    updated, _, _ = update_from_events(Run.open(tmp_path / "run"), store, checked=0.0)
+    catalogue = updated.dataset.catalogue
+    assert catalogue.about(int(catalogue.ids.find(["b"])[0]))["size"] == 5

@@ -113,6 +113,15 @@ def typed_value(kind: Kind | None, value: Any) -> Any:
     return value if kind is None and isinstance(value, bool | int | float) else str(value)
 
 
+def kind_of_value(value: Any) -> Kind:
+    """What an attribute is that has this value of JSON, before anything else is known of it."""
+    if isinstance(value, bool):
+        return "flag"
+    if isinstance(value, int | float):
+        return "number"
+    return "tags" if isinstance(value, list) else "text"
+
+
 def kind_by_name(name: str) -> Kind | None:
     """What an attribute must be for its meaning, before any item has it."""
     for role, kind in KINDS_OF_ROLES.items():

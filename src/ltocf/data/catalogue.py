@@ -24,6 +24,7 @@ from ltocf.data.attributes import (
     as_json,
     column_called,
     kind_by_name,
+    kind_of_value,
     plain,
     typed_value,
 )
@@ -269,7 +270,9 @@ class Catalogue:
 
     def _known_kind(self, name: str) -> Kind | None:
         """Of an attribute that items have, or whose name tells what it is."""
-        return self.kinds.get(name) or kind_by_name(name)
+        if name in self.kinds and self.table[name].dtype != pl.Null:  # which has no value so far
+            return self.kinds[name]
+        return kind_by_name(name)
 
     def _series(self, name: str, values: Sequence[Any]) -> pl.Series:
         try:
@@ -277,14 +280,24 @@ class Catalogue:
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
             raise DataError(f"the attribute {name!r} has values of different kinds") from None
 
-    def _dtype(self, name: str, values: Sequence[Any]) -> pl.DataType | type[pl.DataType] | None:
+    def _dtype(self, name: str, values: Sequence[Any]) -> pl.DataType | type[pl.DataType]:
         kind = self._known_kind(name)
+        if kind is None:  # of an attribute that no item had so far
+            # Polars would make texts of numbers and texts: whatever counts or compares the numbers
+            # would fail later, at a request that did nothing wrong.
+            kinds = sorted({kind_of_value(value) for value in values if value is not None})
+            if len(kinds) > 1:
+                raise DataError(
+                    f"the attribute {name!r} has values of different kinds: {' and '.join(kinds)}"
+                )
+            kind = kinds[0] if kinds else None
         if kind == "flag":
-            return pl.Boolean if name not in self.kinds else self.table[name].dtype
+            return pl.Boolean
         if kind in ("tags", "time"):
             return TAGS if kind == "tags" else TIMES
         if kind == "number":
             return pl.Float64 if any(isinstance(v, float) for v in values) else pl.Int64
-        if kind is None:  # of an attribute that no item had so far
-            return TAGS if any(isinstance(v, list) for v in values) else None
-        return self.table[name].dtype
+        if kind is None:
+            return pl.Null
+        known = self.table[name].dtype if name in self.kinds else pl.Null
+        return pl.String if known == pl.Null else known

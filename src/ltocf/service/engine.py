@@ -11,19 +11,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from ltocf.data.catalogue import ItemChange
-from ltocf.errors import DataError
 from ltocf.recommend.people import Person
 from ltocf.service.experiments.running import Experiment
 from ltocf.service.lists import Answer, ListRequest, answer_lists
 from ltocf.service.live_items import LiveItems
 from ltocf.service.live_quality import Judge
 from ltocf.service.popularity import Popularity
-from ltocf.service.problems import Busy, Conflict
+from ltocf.service.problems import Busy
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import Event, EventStore
 from ltocf.service.store.impressions import Impression
@@ -35,7 +35,6 @@ from ltocf.service.work.slices import SliceQueue
 T = TypeVar("T")
 Commit = tuple[ServedModel, Sequence[Event]]
 FADE_AFTER = 10.0
-MOST_ATTRIBUTES = 500  # of a catalogue: lists are made beside it
 STORE_SECONDS = 2.0  # that a list waits for the store; a stale list is better than none
 TOGETHER = 32  # people of one request whose histories are read at a time
 
@@ -117,16 +116,12 @@ class Engine:
         self._anything_shown = self._anything_shown or bool(self.store.shown_qualities())
 
     async def change_items(self, changes: Sequence[ItemChange]) -> None:
-        """Commit what became known of items; the next list knows it."""
-        try:
-            changed = self.served.recommender.dataset.catalogue.with_changes(changes)
-        except DataError as misfit:
-            raise Conflict(str(misfit)) from None
-        if changed.table.width > MOST_ATTRIBUTES:
-            raise Conflict(f"items may have {MOST_ATTRIBUTES} different attributes, not more")
+        """Commit what became known of items; the next list knows it. A Conflict if it does not suit
+        what is known of the others."""
 
         def change(wanted: Callable[[], bool]) -> None:
-            change_items(self.store, changes, wanted)
+            check = partial(self.items.check, self._model)
+            change_items(self.store, changes, wanted, check)
             self._follow()
 
         await self.write(change)

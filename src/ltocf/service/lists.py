@@ -13,7 +13,7 @@ from ltocf.errors import LtocfError
 from ltocf.recommend.explain import Reasons, reasons_of
 from ltocf.recommend.lists import ItemList, ListOptions, make_lists
 from ltocf.recommend.people import Person
-from ltocf.service.problems import Problem
+from ltocf.service.problems import Conflict, Problem
 from ltocf.service.served_model import ServedModel
 from ltocf.service.work.slices import Slices
 
@@ -40,15 +40,15 @@ Answer = dict[str, Any]
 
 
 def refuse_too_much(lists: int, k: int, with_reasons: bool, reordered: bool = False) -> None:
-    """A Problem if a request asks for more than one may."""
+    """A Conflict if options that are fine by themselves ask together for more than one may."""
     if reordered and k > SHORT_LIST:
-        raise Problem(
+        raise Conflict(
             f"at_most, pin and diversity are for lists of up to {SHORT_LIST} items, not k={k}"
         )
     most = MOST_REASONS if with_reasons or reordered else MOST_ENTRIES
     if lists * k > most:
         what = "items with reasons" if with_reasons else "items"
-        raise Problem(
+        raise Conflict(
             f"{lists} lists of {k} are more than {most:,} {what} in one request; ask for fewer"
         )
 

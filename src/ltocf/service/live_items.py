@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
-from ltocf.data.catalogue import ItemChange
+from ltocf.data.catalogue import Catalogue, ItemChange
 from ltocf.errors import DataError
+from ltocf.service.problems import Conflict
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import EventStore
 from ltocf.service.store.items import item_changes
 
 log = logging.getLogger("ltocf.service")
+MOST_ATTRIBUTES = 500  # of a catalogue: lists are made beside it
 
 
 class LiveItems:
@@ -48,32 +51,65 @@ class LiveItems:
                 self._made[model] = known
         return known
 
+    def check(self, model: ServedModel, amounts: Sequence[ItemChange]) -> None:
+        """A Conflict if the catalogue cannot be made with these, each of which is what all changes
+        of its item amount to: once stored, they would be in everybody's way."""
+        catalogue = model.recommender.dataset.catalogue
+        with self._lock:
+            self.refresh()
+            items = {str(change.item) for change in amounts}
+            others = [one for item, one in self._changes.items() if item not in items]
+        try:
+            changed = _with_fitting(catalogue, others, present(catalogue, amounts))
+        except DataError as misfit:
+            raise Conflict(str(misfit)) from None
+        if changed.table.width > MOST_ATTRIBUTES:
+            raise Conflict(f"items may have {MOST_ATTRIBUTES} different attributes, not more")
+
     def _make(self, model: ServedModel) -> ServedModel:
-        ids = model.recommender.dataset.catalogue.ids
-        rows = ids.find(list(self._changes))
-        changes = [
-            change
-            for change, row in zip(self._changes.values(), rows, strict=True)
-            if row >= 0 or not change.hidden  # what came and went leaves no trace
-        ]
+        catalogue = model.recommender.dataset.catalogue
+        changes = present(catalogue, list(self._changes.values()))
         if not changes:
             return replace(model)
         try:
             served = model.with_items(changes)
-        except DataError:  # of another version, in which an attribute was of another kind
-            served = _one_by_one(model, changes)
+        except DataError:
+            served = model.with_items(fitting(catalogue, changes))
         served.warm_up()
         return served
 
 
-def _one_by_one(model: ServedModel, changes: list[ItemChange]) -> ServedModel:
-    """With those that suit its catalogue."""
-    catalogue, kept = model.recommender.dataset.catalogue, []
-    for change in changes:
+def present(catalogue: Catalogue, changes: Sequence[ItemChange]) -> list[ItemChange]:
+    """Without those of items that came and went, which leave no trace."""
+    rows = catalogue.ids.find([change.item for change in changes])
+    return [one for one, row in zip(changes, rows, strict=True) if row >= 0 or not one.hidden]
+
+
+def fitting(catalogue: Catalogue, changes: Sequence[ItemChange]) -> list[ItemChange]:
+    """Those that suit the catalogue and each other, the first ones first: they may have come beside
+    another version, in which an attribute was of another kind."""
+    kept: list[ItemChange] = []
+    waiting = [present(catalogue, changes)]
+    while waiting:
+        some = waiting.pop()
         try:
-            catalogue.with_changes([change])
+            catalogue.with_changes(kept + some)
         except DataError as misfit:
-            log.warning(f"catalogue: a change is passed over: {misfit}")
+            if len(some) == 1:
+                log.warning(f"catalogue: a change is passed over: {misfit}")
+            else:  # a misfit is found by halves, since there may be many changes and few of them
+                middle = len(some) // 2
+                waiting += [some[middle:], some[:middle]]
         else:
-            kept.append(change)
-    return model.with_items(kept)
+            kept += some
+    return kept
+
+
+def _with_fitting(
+    catalogue: Catalogue, others: Sequence[ItemChange], these: Sequence[ItemChange]
+) -> Catalogue:
+    """The catalogue with these and with those others that suit it; a DataError if these do not."""
+    try:
+        return catalogue.with_changes([*present(catalogue, others), *these])
+    except DataError:  # whose fault it is takes longer to find out
+        return catalogue.with_changes([*fitting(catalogue, others), *these])

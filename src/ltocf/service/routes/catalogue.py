@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 
 from ltocf.data.catalogue import ItemChange
-from ltocf.service.routes.common import NOT_FOUND, ItemPath, answer, live_of
-from ltocf.service.wire.replies import ItemReceipt, ProblemOut
+from ltocf.service.routes.common import CONFLICT, NOT_FOUND, ItemPath, answer, live_of
+from ltocf.service.wire.replies import ItemReceipt
 from ltocf.service.wire.requests import Attributes, ItemsIn, NewText
 
 
@@ -29,7 +29,6 @@ register_url_convertor("shelf", ShelfText())
 router = APIRouter()
 NewItemPath = Annotated[NewText, Path(examples=["tea"], description="An item's id.")]
 Given = Annotated[Attributes, Body()]
-CONFLICT: dict[int | str, dict[str, Any]] = {409: {"model": ProblemOut}}
 
 
 @router.put("/items/{item:shelf}", response_model=ItemReceipt, responses=CONFLICT)

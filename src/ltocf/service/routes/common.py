@@ -46,6 +46,7 @@ Where = Annotated[
     Query(max_length=20, description="Conditions that every item meets, such as category=tea."),
 ]
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ProblemOut}}
+CONFLICT: dict[int | str, dict[str, Any]] = {409: {"model": ProblemOut}}
 
 
 def live_of(request: Request) -> Engine:

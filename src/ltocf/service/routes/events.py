@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Header, Path, Request, Response
 
 from ltocf.service.problems import Conflict, Unknown
-from ltocf.service.routes.common import NOT_FOUND, answer, live_of
+from ltocf.service.routes.common import CONFLICT, NOT_FOUND, answer, live_of
 from ltocf.service.store.events import Event, now
 from ltocf.service.store.impressions import Impression
 from ltocf.service.store.recent import take_back
-from ltocf.service.wire.replies import EventReceipt, ProblemOut, TakenBack
+from ltocf.service.wire.replies import EventReceipt, TakenBack
 from ltocf.service.wire.requests import EventIn, EventsIn, OneOrMany, Text
 
 router = APIRouter()
@@ -25,7 +25,7 @@ DAY = 86_400_000_000  # in microseconds
     "/events",
     status_code=201,
     response_model=EventReceipt,
-    responses={409: {"model": ProblemOut}},
+    responses=CONFLICT,
 )
 async def add_events(
     request: Request,
@@ -58,7 +58,7 @@ async def add_events(
 @router.delete(
     "/events/{key:id}",
     response_model=TakenBack,
-    responses=NOT_FOUND | {409: {"model": ProblemOut}},
+    responses=NOT_FOUND | CONFLICT,
 )
 async def take_event_back(
     request: Request, key: Annotated[Text, Path(description="Of the event, as it was sent.")]

@@ -12,6 +12,7 @@ from ltocf.recommend.lists import similar_items as make_similar
 from ltocf.recommend.rules import Rules
 from ltocf.service.lists import refuse_too_much
 from ltocf.service.routes.common import (
+    CONFLICT,
     NOT_FOUND,
     ItemPath,
     K,
@@ -30,7 +31,7 @@ from ltocf.service.wire.requests import RuleTexts
 router = APIRouter()
 
 
-@router.get("/items/{item:id}/similar", response_model=SimilarItems, responses=NOT_FOUND)
+@router.get("/items/{item:id}/similar", response_model=SimilarItems, responses=NOT_FOUND | CONFLICT)
 async def similar_items(request: Request, item: ItemPath, rules: Ruled, k: K = 10) -> Response:
     """The items most like one, as the rules allow."""
     live = live_of(request)

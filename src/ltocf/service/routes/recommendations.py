@@ -32,6 +32,7 @@ from ltocf.service.lists import (
 )
 from ltocf.service.problems import Conflict, Unknown
 from ltocf.service.routes.common import (
+    CONFLICT,
     NOT_FOUND,
     K,
     Ruled,
@@ -44,7 +45,7 @@ from ltocf.service.routes.common import (
     while_connected,
 )
 from ltocf.service.served_model import ServedModel
-from ltocf.service.wire.replies import ExplanationOut, ListOut, ListsOut, ProblemOut
+from ltocf.service.wire.replies import ExplanationOut, ListOut, ListsOut
 from ltocf.service.wire.requests import ListsIn, ListsOfUsers, RuleTexts, Text
 from ltocf.service.work.slices import Slices
 
@@ -54,7 +55,9 @@ Options = tuple[int, bool, Sequence[Id] | None, Sequence[Id], bool, RuleTexts]
 SomeItems = Annotated[list[Text], Query(max_length=100)]
 
 
-@router.get("/users/{user:id}/recommendations", response_model=ListOut, responses=NOT_FOUND)
+@router.get(
+    "/users/{user:id}/recommendations", response_model=ListOut, responses=NOT_FOUND | CONFLICT
+)
 async def recommend(
     request: Request,
     user: UserPath,
@@ -90,7 +93,7 @@ async def recommend(
     return answer({"model": served.version} | found)
 
 
-@router.post("/recommendations", response_model=ListsOut, responses=NOT_FOUND)
+@router.post("/recommendations", response_model=ListsOut, responses=NOT_FOUND | CONFLICT)
 async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> Response:
     """Lists of many users, or of somebody new by the items that they have."""
     live = live_of(request)
@@ -170,7 +173,7 @@ def _options(
 @router.get(
     "/explanations",
     response_model=ExplanationOut,
-    responses=NOT_FOUND | {409: {"model": ProblemOut}},
+    responses=NOT_FOUND | CONFLICT,
 )
 async def explain(
     request: Request,

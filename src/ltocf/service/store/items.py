@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,9 +14,15 @@ from ltocf.service.store.tables import ITEMS, now
 
 
 def change_items(
-    store: EventStore, changes: Sequence[ItemChange], wanted: Callable[[], bool] = lambda: True
+    store: EventStore,
+    changes: Sequence[ItemChange],
+    wanted: Callable[[], bool] = lambda: True,
+    check: Callable[[Sequence[ItemChange]], None] = lambda amounts: None,
 ) -> None:
-    """Commit them all; a row holds what all changes of its item amount to."""
+    """Commit them all; a row holds what all changes of its item amount to.
+
+    `check` gets these amounts while nobody else can write, and refuses them by raising.
+    """
     items = list(dict.fromkeys(str(change.item) for change in changes))
     some = [items[start : start + SOME] for start in range(0, len(items), SOME)]
     with store.writing(wanted) as connection:
@@ -27,6 +33,7 @@ def change_items(
         for place, change in enumerate(changes, start=1):
             item = str(change.item)
             rows[item] = _changed(rows.get(item), change, number + place)
+        check([_as_change(rows[item]) for item in items])
         for names in some:
             connection.execute(ITEMS.delete().where(ITEMS.c.item.in_(names)))
         connection.execute(ITEMS.insert(), [rows[item] for item in items])
@@ -61,9 +68,9 @@ def item_changes(store: EventStore, after: int = 0) -> tuple[list[ItemChange], i
     with store.engine.connect() as connection:
         rows = connection.execute(query).all()
     last = max((row.number for row in rows), default=after)
-    return [_as_change(row) for row in rows], last
+    return [_as_change(row._mapping) for row in rows], last
 
 
-def _as_change(row: sa.Row[Any]) -> ItemChange:
-    attributes = json.loads(row.attributes)
-    return ItemChange(row.item, attributes, whole=bool(row.whole), hidden=bool(row.hidden))
+def _as_change(row: Mapping[Any, Any]) -> ItemChange:
+    attributes = json.loads(row["attributes"])
+    return ItemChange(row["item"], attributes, whole=bool(row["whole"]), hidden=bool(row["hidden"]))

@@ -20,6 +20,7 @@ from ltocf.runs.forgetting import Forgotten, forget_people
 from ltocf.runs.run import Run
 from ltocf.runs.update import EPOCHS, store_update, updating, warm_start
 from ltocf.runs.versions import root_of
+from ltocf.service.live_items import fitting
 from ltocf.service.live_quality import HIT, ranks_before
 from ltocf.service.served_model import LEARNED, ServedModel
 from ltocf.service.store.events import Event, EventStore
@@ -134,9 +135,7 @@ def with_changed_items(dataset: Dataset, store: EventStore) -> Dataset:
         replace(one, attributes=dict(one.attributes) | {flag: True}) if one.hidden else one
         for one in changes
     ]
-    known = dataset.catalogue.ids.find([change.item for change in changes])
-    kept = [one for one, row in zip(shelved, known, strict=True) if row >= 0 or not one.hidden]
-    catalogue = dataset.catalogue.with_changes(kept)
+    catalogue = dataset.catalogue.with_changes(fitting(dataset.catalogue, shelved))
     return replace(
         dataset,
         split=dataset.split.with_item_ids(catalogue.ids),
