@@ -21,9 +21,9 @@ from ltocf.models.rp3beta import RP3Beta
 from ltocf.progress import OutOfTime, silent
 from ltocf.recommend.recommender import Recommender
 from ltocf.search import candidates
-from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate
+from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate, promise_of
 from ltocf.search.costs import Costs
-from ltocf.search.journal import Journal
+from ltocf.search.journal import Journal, Trial
 from ltocf.search.mixing import fit_mix, pooled
 from ltocf.search.publishing import Choice
 from ltocf.search.searching import Search
@@ -71,6 +71,26 @@ def test_versions_get_better_and_the_last_is_never_below_a_yardstick(
     assert sum(row.note.startswith("chosen") for row in found.rows) == 1
     assert found.model is kept.models[-1]
     assert found.model.people.fingerprint == hamlet.split.seen.fingerprint  # tags aside
+
+
+@pytest.mark.parametrize(("times", "versions"), [(1.01, 1), (1.2, 2)])
+def test_what_is_far_better_is_saved_at_once(
+    hamlet: Dataset, few: None, times: float, versions: int
+) -> None:
+    kept = Kept()
+    search = Search(hamlet, AUTO, Deadline(600), keeper=kept)
+    before = Trial("popularity", {}, 0.1, 0.1, 0.0, 0.0, 0.0)
+    search._keep(Choice.single(before), silent)
+    search.saving = 60.0  # by far more than a quarter of the time since then
+    (arm,) = [arm for arm in search.arms if arm.name == "rp3beta"]
+    arm.best = replace(before, name="rp3beta", recall=times * 0.1, ndcg=times * 0.1)
+    search._save(patient=True)
+    assert len(kept.choices) == versions
+
+
+def test_where_ease_can_be_solved_its_sparse_form_promises_little(hamlet: Dataset) -> None:
+    assert promise_of("sparse_ease", hamlet.split, AUTO) < 0.2 * CANDIDATES["sparse_ease"].promise
+    assert promise_of("ease", hamlet.split, AUTO) == CANDIDATES["ease"].promise
 
 
 def test_what_has_nothing_to_solve_is_tried_first(hamlet: Dataset, few: None) -> None:

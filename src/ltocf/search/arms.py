@@ -16,7 +16,7 @@ from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
 from ltocf.progress import Progress
 from ltocf.scorers.scorer import Scorer
-from ltocf.search.candidates import CANDIDATES, choices_for, starts_of, usual_options
+from ltocf.search.candidates import choices_for, promise_of, starts_of, usual_options
 from ltocf.search.climbing import Options, ascend
 from ltocf.search.costs import Costs, task_of
 from ltocf.search.journal import Journal, Trial
@@ -46,7 +46,7 @@ class Arm:
         self.name, self.config = name, config
         self.split, self.graph, self.judges = split, graph, judges
         self.journal, self.costs = journal, costs
-        self.gain = CANDIDATES[name].promise
+        self.gain = promise_of(name, split, config)
         self.note = ""  # why it is tried no more
         self._stopped = False
         self.best: Trial | None = None

@@ -31,6 +31,7 @@ SHARE = 0.25  # of the time, at most, goes into saving and into blending
 NEARNESS = 4  # an arm that is far below the best is worth less: the ratio to this power
 CARE = 1.3  # an estimate is exceeded by that much now and then
 PATIENCE, LEAST = 4.0, 10.0  # a trial may take so many times its estimate, and at least so long
+FAR = 1.05  # times as good as what is saved
 SHORT = 5.0  # seconds that count as passed when it is asked what share of them something takes
 TESTING = 0.15  # of the time, at most, is kept for the test: it can be had later as well
 SAVING = 1.0  # seconds to write a version, until one was written
@@ -84,6 +85,7 @@ class Search:
             self._save_first()
             while (arm := self._next()) is not None:
                 self._try(arm)
+                self._save(patient=True)  # before blending, which takes its time
                 self._blend(patient=True)
                 self._save(patient=True)
         except OutOfTime:
@@ -201,8 +203,9 @@ class Search:
             return  # nobody sees it before the end
         seconds = CARE * (self.whole.seconds(best) + self.saving)
         since = self.deadline.elapsed - self.saved_at
-        waits = self.saved is not None and self.saved.short != FIRST  # anything beats the first
-        if patient and waits and seconds > SHARE * max(since, SHORT):
+        # What is far better is worth its time at once; anything is, compared with the first.
+        far = self.saved is None or best.merit > FAR * self.saved.merit
+        if patient and not far and seconds > SHARE * max(since, SHORT):
             return
         self._tell(f"saving {best.short}")
         with self.deadline.limit(self.deadline.left, self.progress) as progress:
