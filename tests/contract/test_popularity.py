@@ -80,15 +80,6 @@ def test_a_saved_run_and_its_updates_keep_it(name: str, tmp_path: Path) -> None:
 
 
 @every_name
-def test_a_run_without_a_weight_has_none(name: str) -> None:
-    model = fitted(name).model
-    old = {key: value for key, value in model.fitted_state().items() if key != "popularity"}
-    other = MODELS[name](model.graph, model.config)
-    other.restore_(old)
-    assert float(other.popularity) == 0
-
-
-@every_name
 def test_exported_vectors_give_the_scores(name: str, tmp_path: Path) -> None:
     export(fitted(name), tmp_path / "out", ["parquet", "onnx"])
     users, items = (
