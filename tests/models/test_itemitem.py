@@ -12,7 +12,6 @@ from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.models.ease import EASE
-from ltocf.models.itemitem import keep_largest
 from ltocf.models.itemknn import ItemKNN
 from ltocf.models.rp3beta import RP3Beta
 from ltocf.models.sparse_ease import SparseEASE
@@ -214,9 +213,3 @@ def test_turbocf_is_a_polynomial_of_the_powered_graph(
     expected = R @ Q if kind == "linear" else R @ (2 * Q - Q @ Q)
     ours = scores(TurboCF(graph, TurboCF.Config(power=power, filter=kind, gigabytes=gigabytes)))
     np.testing.assert_allclose(ours, expected, atol=1e-4, rtol=1e-5)
-
-
-def test_keep_largest_keeps_the_largest_of_each_row() -> None:
-    block = csr_array(np.array([[0, 3, 1, 2], [0, 0, 0, 0], [5, 0, 0, 0], [4, 3, 2, 1]]))
-    expected = [[0, 3, 0, 2], [0, 0, 0, 0], [5, 0, 0, 0], [4, 3, 0, 0]]
-    np.testing.assert_array_equal(keep_largest(block, 2).toarray(), expected)

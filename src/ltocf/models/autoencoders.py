@@ -10,8 +10,9 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions
+from ltocf.graph.kernels.sparse import squares_of_columns
 from ltocf.models.history import TaggedConfig
-from ltocf.models.itemitem import interaction_matrix, inverse_powers, squares_of_columns, sums_of
+from ltocf.models.itemitem import interaction_matrix, inverse_powers, sums_of
 
 
 class AutoencoderConfig(TaggedConfig, frozen=True):

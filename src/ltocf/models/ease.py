@@ -6,11 +6,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.kernels.sparse import times
 from ltocf.models.autoencoders import AutoencoderConfig, LinearAutoencoder
 from ltocf.models.history import HistoryModel
 from ltocf.models.itemitem import scale
@@ -55,8 +56,10 @@ class EASE(HistoryModel):
 
     def solve(self, seed: int) -> dict[str, Tensor]:
         S, penalties = self.S, self.form.penalties
-        gram = S @ S.T if self.by_users else S.T @ S
-        inverse = _invert(csr_array(gram + eye_array(gram.shape[0], dtype=np.float32)))
+        transposed = csr_array(S.T)
+        gram = times(S, transposed) if self.by_users else times(transposed, S)
+        np.einsum("ii->i", gram)[:] += 1
+        inverse = _invert(gram)
         if self.by_users:
             diagonal = (1 - _quadratic_forms(S, inverse)) / penalties
         else:
@@ -81,10 +84,10 @@ class EASE(HistoryModel):
         return EASEScorer(arrays, self.history_weights, self.people, tag_weight=self.tag_weight)
 
 
-def _invert(matrix: csr_array) -> NDArray[np.float32]:
+def _invert(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """The dense inverse of a positive definite matrix, in the space of two."""
     # SciPy's LAPACK works in the space of one, and crashes at the size of Gowalla.
-    factor = torch.linalg.cholesky(torch.from_numpy(matrix.toarray()))
+    factor = torch.linalg.cholesky(torch.from_numpy(matrix))
     # LAPACK's inverse is column-major, so its transpose, the same matrix, is as a file holds it:
     # products with it round alike before saving and after loading.
     inverse: NDArray[np.float32] = torch.cholesky_inverse(factor).T.contiguous().numpy()

@@ -15,8 +15,6 @@ from ltocf.data.histories import interaction_matrix as interaction_matrix  # mos
 from ltocf.models.history import HistoryModel
 from ltocf.scorers.item_item import ItemItemScorer
 
-ROWS = 256  # of a matrix of items by items, as much of it as is ever made before the small are cut
-
 
 class ItemItemModel(HistoryModel):
     """Scores of a row r are r W. Memory: 8 bytes for each weight kept, and the rows asked for."""
@@ -43,12 +41,6 @@ def sums_of(R: csr_array, axis: int) -> NDArray[np.float64]:
     return np.asarray(R.sum(axis=axis, dtype=np.float64)).ravel()
 
 
-def squares_of_columns(R: csr_array) -> NDArray[np.float64]:
-    """The squared lengths of the columns; for ones, the degrees."""
-    squares = np.square(R.data, dtype=np.float64)
-    return np.bincount(R.indices, squares, minlength=R.shape[1]).astype(np.float64)
-
-
 def scale(matrix: csr_array, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> csr_array:
     return csr_array((diags_array(rows) @ matrix @ diags_array(columns)).astype(np.float32))
 
@@ -57,30 +49,6 @@ def inverse_powers(sums: NDArray[np.float64], exponent: float) -> NDArray[np.flo
     """sum^-exponent, nothing counting as 1."""
     power: NDArray[np.float64] = np.where(sums > 0, sums, 1) ** -exponent
     return power
-
-
-def product_rows(left: csr_array, right: csr_array) -> Iterator[csr_array]:
-    """left @ right without its diagonal, some rows at a time."""
-    for start in range(0, left.shape[0], ROWS):
-        block = csr_array(left[start : start + ROWS] @ right)
-        rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-        block.data[block.indices == rows + start] = 0
-        block.eliminate_zeros()
-        yield block
-
-
-def keep_largest(block: csr_array, k: int) -> csr_array:
-    """The k largest entries of each row."""
-    kept = np.ones(block.nnz, dtype=bool)
-    for row in np.flatnonzero(np.diff(block.indptr) > k):
-        entries = slice(block.indptr[row], block.indptr[row + 1])
-        order = np.argpartition(block.data[entries], -k)
-        kept[entries][order[:-k]] = False
-    counts = np.add.reduceat(np.append(kept, False), block.indptr[:-1]) * np.diff(
-        block.indptr
-    ).astype(bool)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    return csr_array((block.data[kept], block.indices[kept], indptr), shape=block.shape)
 
 
 def stack(blocks: Iterator[csr_array]) -> csr_array:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
+from ltocf.graph.kernels.sparse import shrunk_cosines
 from ltocf.models.history import TaggedConfig
-from ltocf.models.itemitem import (
-    ItemItemModel,
-    interaction_matrix,
-    keep_largest,
-    product_rows,
-    squares_of_columns,
-    stack,
-)
+from ltocf.models.itemitem import ItemItemModel, interaction_matrix
 
 
 class ItemKNNConfig(TaggedConfig, frozen=True):
@@ -29,13 +22,5 @@ class ItemKNN(ItemItemModel):
     config: ItemKNNConfig
 
     def weights(self) -> csr_array:
-        train = self.graph.interactions
-        R = interaction_matrix(train)
-        roots = np.sqrt(squares_of_columns(R))
-        blocks, start = [], 0
-        for block in product_rows(csr_array(R.T), R):
-            rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr)) + start
-            block.data /= roots[rows] * roots[block.indices] + self.config.shrinkage
-            blocks.append(keep_largest(block, self.config.neighbours))
-            start += block.shape[0]
-        return stack(iter(blocks))
+        R = interaction_matrix(self.graph.interactions)
+        return shrunk_cosines(R, self.config.neighbours, self.config.shrinkage)

@@ -6,15 +6,13 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_array
 
+from ltocf.graph.kernels.sparse import product
 from ltocf.models.history import TaggedConfig
 from ltocf.models.itemitem import (
     ItemItemModel,
     interaction_matrix,
     inverse_powers,
-    keep_largest,
-    product_rows,
     scale,
-    stack,
     sums_of,
 )
 
@@ -42,8 +40,6 @@ class RP3Beta(ItemItemModel):
         R.data **= np.float32(config.alpha)
         from_items = scale(csr_array(R.T), item_steps, np.ones(train.n_users))
         from_users = scale(R, user_steps, inverse_powers(item_sums, config.beta))
-        W = stack(
-            keep_largest(block, config.neighbours) for block in product_rows(from_items, from_users)
-        )
+        W = product(from_items, from_users, largest=config.neighbours, diagonal=False)
         sums = np.asarray(W.sum(axis=1)).ravel()
         return scale(W, 1 / np.where(sums > 0, sums, 1), np.ones(train.n_items))

@@ -12,17 +12,9 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions
+from ltocf.graph.kernels.sparse import shrunk_cosines
 from ltocf.models.autoencoders import AutoencoderConfig, LinearAutoencoder
-from ltocf.models.itemitem import (
-    ItemItemModel,
-    interaction_matrix,
-    inverse_powers,
-    keep_largest,
-    product_rows,
-    scale,
-    squares_of_columns,
-    stack,
-)
+from ltocf.models.itemitem import ItemItemModel, interaction_matrix, scale
 
 CHUNK = 256  # items solved by one task
 
@@ -73,9 +65,7 @@ class SparseEASE(ItemItemModel):
 
 def nearest(train: Interactions, k: int) -> csr_array:
     """The cosines of each item with the k other items of which they are greatest."""
-    R = interaction_matrix(train)
-    R = scale(R, np.ones(train.n_users), inverse_powers(squares_of_columns(R), 0.5))
-    return stack(keep_largest(block, k) for block in product_rows(csr_array(R.T), R))
+    return shrunk_cosines(interaction_matrix(train), k, 0.0)
 
 
 @numba.njit(nogil=True, cache=True)

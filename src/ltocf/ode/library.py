@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torchdiffeq
 from torch import Tensor
 
 from ltocf.ode.solver import Solver
@@ -45,6 +44,10 @@ def integrate(
 
     `adjoint` integrates the gradient backwards in time, instead of through what the solver did.
     """
+    # Imported here: it brings all of SciPy's integrators with it, half a second that most runs,
+    # which use our own solvers, would spend for nothing.
+    import torchdiffeq
+
     settings: dict[str, Any] = {"method": method, "rtol": solver.rtol, "atol": solver.atol}
     if method in ON_A_GRID:
         settings["options"] = {"grid_constructor": lambda func, y0, t: solver.grid(t)}

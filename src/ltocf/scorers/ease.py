@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array
 
 from ltocf.data.histories import interaction_matrix
 from ltocf.data.interactions import Rows
-from ltocf.scorers.of_histories import LinearScorer
+from ltocf.scorers.of_histories import LinearScorer, rows_times
 from ltocf.scorers.scorer import Scores
 
 
@@ -54,8 +54,7 @@ class EASEScorer(LinearScorer):
         rows = histories.astype(np.float32)
         scaled = csr_array(rows * self.arrays["items"])
         if not self.by_users:
-            left: Scores = scaled @ self.arrays["inverse"]
-            return self._finish(rows, left)
+            return self._finish(rows, rows_times(scaled, self.arrays["inverse"]))
         scaled = csr_array(scaled * self.arrays["roots"])
         alike = (scaled @ self.S.T).toarray()
         explained: Scores = (alike @ self.arrays["inverse"]) @ self.S

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Rows
-from ltocf.scorers.of_histories import LinearScorer
+from ltocf.scorers.of_histories import LinearScorer, rows_times
 from ltocf.scorers.scorer import Scores
 
 
@@ -25,8 +25,7 @@ class ItemItemScorer(LinearScorer):
         return csr_array(parts, shape=(self.train.n_items, self.train.n_items))
 
     def score_histories(self, histories: csr_array) -> Scores:
-        scores: Scores = (histories.astype(np.float32) @ self.matrix).toarray()
-        return scores
+        return rows_times(histories, self.matrix)
 
     def entries(self, rows: Rows, columns: Rows) -> NDArray[np.floating[Any]]:
         found: NDArray[np.float32] = self.matrix[rows][:, columns].toarray()

@@ -19,6 +19,7 @@ from ltocf.data.item_tags import tags_as_users
 from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms
 
 SOME_ROWS = 1024  # of M that are made at a time
+FEW = 8  # rows that SciPy multiplies before compiled code of ours is loaded
 Kind = TypeVar("Kind", bound="HistoryScorer")
 
 
@@ -122,3 +123,14 @@ class LinearScorer(HistoryScorer):
             some = slice(start, start + SOME_ROWS)
             whole[some] = self.score_histories(alone[some])
         return whole
+
+
+def rows_times(rows: csr_array, matrix: csr_array | Scores) -> Scores:
+    """rows @ matrix, dense, on all threads if there are many rows. Either way sums are taken in the
+    same order, so that one list is that of many to the last bit. (rows, columns)"""
+    if rows.shape[0] > FEW:
+        from ltocf.graph.kernels.sparse import times
+
+        return times(rows, matrix)
+    product = rows.astype(np.float32) @ matrix
+    return np.ascontiguousarray(product.toarray() if isinstance(product, csr_array) else product)

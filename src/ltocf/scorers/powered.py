@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ltocf.data.interactions import Rows
-from ltocf.scorers.of_histories import LinearScorer
+from ltocf.scorers.of_histories import FEW, LinearScorer, rows_times
 from ltocf.scorers.scorer import Scores
 
 ROWS = 256  # of a matrix of items by items, as much of it as is ever made
@@ -36,6 +36,8 @@ class PoweredScorer(LinearScorer):
         return 2 * once - self._times_q(once) if self.values["second"] else once
 
     def _times_q(self, rows: csr_array | Scores) -> Scores:
+        if self.values["keeps_q"] and isinstance(rows, csr_array):
+            return rows_times(rows, self.matrix)
         if self.values["keeps_q"] or self.values["power"] == 1:
             product = rows @ self.matrix if self.values["keeps_q"] else self._factored(rows)
             return np.ascontiguousarray(
@@ -83,6 +85,8 @@ class PoweredScorer(LinearScorer):
 
 
 def power_of_product(left: csr_array, right: csr_array, power: float) -> csr_array:
-    product = csr_array(left @ right)
+    from ltocf.graph.kernels.sparse import product as multiply
+
+    product = multiply(left, right) if left.shape[0] > FEW else csr_array(left @ right)
     np.power(product.data, np.float32(power), out=product.data)
     return product

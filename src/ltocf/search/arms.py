@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
@@ -28,6 +28,8 @@ from ltocf.training.fitting import require_room
 FIRST_STEP = 0.02  # by what share a candidate's first change of a setting has gained, on average
 WORTH = 3e-4  # a share that is not worth a trial
 NEWS = 0.5  # how much one trial changes what is expected of the next
+
+Fitted = Callable[[Options, Scorer], None]
 
 
 class Arm:
@@ -81,8 +83,11 @@ class Arm:
         if self._steps is None:
             self._climb_from(starts_of(self.name, self.config, recency))
 
-    def attempt(self, elapsed: float, progress: Progress) -> Trial:
-        """Try what is next, write it down, and go on from there."""
+    def attempt(
+        self, elapsed: float, progress: Progress, fitted: Fitted = lambda options, scorer: None
+    ) -> Trial:
+        """Try what is next, write it down, and go on from there. `fitted` hears of it before it is
+        judged, which takes longer than many a fit."""
         assert self.next is not None
         options, started = self.next, time.perf_counter()
         quick = self._recency_alone(options)
@@ -90,8 +95,10 @@ class Arm:
         assert model is not None
         scorer = quick or model.scorer()
         seconds = time.perf_counter() - started
+        fitted(options, scorer)
+        begun = time.perf_counter()
         rating = self.judges.rate(scorer, progress)
-        judging = time.perf_counter() - started - seconds
+        judging = time.perf_counter() - begun
         if quick is None:
             self.costs.learn(self.name, options, self.split.train, seconds)
         self.costs.judging = judging

@@ -14,11 +14,12 @@ import numpy as np
 from ltocf.data.splits import Split
 from ltocf.errors import DataError
 from ltocf.progress import Progress, silent
-from ltocf.ranking.metrics import Metrics, find_hits, list_metrics, testable_users
+from ltocf.ranking.metrics import Metrics, evaluate, find_hits, list_metrics, testable_users
 from ltocf.scorers.scorer import Scorer
 from ltocf.search.mixing import Mix, Opinion, fit_mix, opinion_of, pooled
 
 MOST_USERS = 4000  # enough to tell candidates apart, and to weigh members by half of them
+FEW_USERS = 400  # enough to tell what is far better
 FEWEST_TO_HALVE = 40  # with fewer, everybody judges and nothing is blended
 K = 20
 
@@ -50,6 +51,14 @@ class Judges:
         values = list_metrics(hits, valid.user_degrees[users], (K,))
         metrics = {name: float(of_users.mean()) for name, of_users in values.items()}
         return Rating(metrics, opinion)
+
+    def prefer(self, scorer: Scorer, other: Scorer) -> bool:
+        """Whether some of the users, for a first look, are served better by it than by the other
+        one."""
+        few, split = self.users[:: max(len(self.users) // FEW_USERS, 1)], self.split
+        found = [evaluate(one, split.valid, split.train, users=few) for one in (scorer, other)]
+        merits = [metrics["recall@20"] + metrics["ndcg@20"] for metrics in found]
+        return merits[0] > merits[1]
 
     def blend(
         self, opinions: Sequence[Opinion], progress: Progress = silent

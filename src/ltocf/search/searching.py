@@ -14,11 +14,14 @@ from ltocf.data.dataset import Dataset
 from ltocf.deadlines import Deadline
 from ltocf.errors import LtocfError
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import build_model
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.ranking.metrics import testable_users
+from ltocf.scorers.scorer import Scorer
 from ltocf.search.arms import Arm
 from ltocf.search.candidates import candidates_for, check_given
+from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial
 from ltocf.search.judging import Judges
@@ -151,7 +154,11 @@ class Search:
         before = arm.best
         try:
             with self.deadline.limit(limit, self._within(arm.name)) as progress:
-                arm.attempt(self.before + self.deadline.elapsed, progress)
+                arm.attempt(
+                    self.before + self.deadline.elapsed,
+                    progress,
+                    lambda options, scorer: self._glance(arm.name, options, scorer, progress),
+                )
         except OutOfTime:
             arm.stopped_after(limit)
         except (LtocfError, MemoryError) as error:
@@ -189,6 +196,17 @@ class Search:
             return
         nothing = Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._keep(Choice.single(nothing), self.progress)
+
+    def _glance(self, name: str, options: Options, scorer: Scorer, progress: Progress) -> None:
+        """As long as what is saved was never judged, a look by a few users decides: whoever stops
+        after ten seconds should have more than popularity."""
+        if self.keeper is None or self.saved is None or self.saved.merit or name == FIRST:
+            return
+        graph, before = self.arms[0].graph, self.saved.model()
+        shown = build_model(graph, before.pop("name"), before)
+        shown.initialise_(self.config.seed)
+        if self.judges.prefer(scorer, shown.scorer()):
+            self._keep(Choice.single(Trial(name, options, 0.0, 0.0, 0.0, 0.0, 0.0)), progress)
 
     def _save(self, *, patient: bool) -> None:
         """Fit the best to all pairs and save it, unless it is saved: where there is no hurry, only
