@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.kernels.sparse import keep_largest
 from ltocf.models.base import ModelConfig
 from ltocf.models.itemitem import ItemItemModel, inverse_powers, stack
 
@@ -142,14 +143,14 @@ def _count_transitions(
                         touched[count] = other
                         count += 1
                     row[other] += _weight(gap, gaps, backward) * from_scale[item] * to_scale[other]
-        kept = np.sort(touched[:count])  # so that ties are kept alike whatever the order of users
-        if count > keep:
-            kept = kept[np.argsort(-row[kept], kind="mergesort")[:keep]]
         first = indptr[item - start]
-        for place in range(len(kept)):
-            values[first + place], indices[first + place] = row[kept[place]], kept[place]
-        indptr[item - start + 1] = first + len(kept)
-        row[touched[:count]] = 0
-        seen[touched[:count]] = False
+        most = min(count, keep)
+        kept, where = values[first : first + most], indices[first : first + most]
+        size = 0
+        for place in range(count):
+            other = touched[place]
+            size = keep_largest(kept, where, size, row[other], other)
+            row[other], seen[other] = 0, False
+        indptr[item - start + 1] = first + size
     used = indptr[stop - start]
     return values[:used].copy(), indices[:used].copy(), indptr

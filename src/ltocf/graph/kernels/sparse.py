@@ -154,15 +154,27 @@ def _fill(
                 continue
             if len(lengths):
                 value = np.float32(value / (lengths[r] * lengths[column] + shrinkage))
-            if size < most:
-                kept[size], where[size] = value, column
-                size += 1
-                if size == most and count > most:
-                    for root in range(most // 2 - 1, -1, -1):
-                        _sift(kept, where, root)
-            elif _below(kept[0], where[0], value, column):
-                kept[0], where[0] = value, column
-                _sift(kept, where, 0)
+            size = keep_largest(kept, where, size, value, column)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def keep_largest(values: Any, columns: Any, size: Any, value: Any, column: Any) -> Any:
+    """Put an entry among the `size` that are kept, if there is room or it is larger than one of
+    them, which it replaces; how many there are then. Of equal ones the lower columns stay.
+
+    A heap by hand: Numba takes a quarter of a minute to compile NumPy's sorting and partitioning.
+    """
+    most = len(values)
+    if size < most:
+        values[size], columns[size] = value, column
+        if size + 1 == most:
+            for root in range(most // 2 - 1, -1, -1):
+                _sift(values, columns, root)
+        return size + 1
+    if _below(values[0], columns[0], value, column):
+        values[0], columns[0] = value, column
+        _sift(values, columns, 0)
+    return size
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
@@ -172,8 +184,7 @@ def _below(value: Any, column: Any, other: Any, other_column: Any) -> Any:
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def _sift(values: Any, columns: Any, root: Any) -> None:
-    """Restore the heap below this place: what would be dropped first stands at its top. By hand,
-    since Numba takes a quarter of a minute to compile NumPy's sorting and partitioning."""
+    """Restore the heap below this place: what would be dropped first stands at its top."""
     value, column, n = values[root], columns[root], len(values)
     while True:
         child = 2 * root + 1
