@@ -22,6 +22,7 @@ from ltocf.errors import DataError
 from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.progress import Progress, silent
+from ltocf.threads import for_factorising
 
 COLUMNS = 64  # of one product with the graph: its tables stay cached
 SPARE, DEGREE, ROUNDS = 64, 8, 12
@@ -90,7 +91,8 @@ def _dense(graph: BipartiteGraph, rank: int) -> SingularVectors:
     if train.strengths is not None:
         values *= train.strengths
     N[train.users, train.items] = torch.from_numpy(values)
-    _, values, items = torch.linalg.svd(N, full_matrices=False)
+    with for_factorising():
+        _, values, items = torch.linalg.svd(N, full_matrices=False)
     return SingularVectors(values[:rank], items[:rank].T.float().contiguous())
 
 
@@ -123,10 +125,12 @@ def _rayleigh_ritz(
     graph: BipartiteGraph, X: Tensor, progress: Progress
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The best eigenvectors of P within the columns' span, their values and residual norms."""
-    X = torch.linalg.qr(X)[0]
+    with for_factorising():
+        X = torch.linalg.qr(X)[0]
     image = half_product(graph, X, progress)[1]
     inner = (X.T @ image).double()
-    values, rotation = torch.linalg.eigh((inner + inner.T) / 2)
+    with for_factorising():
+        values, rotation = torch.linalg.eigh((inner + inner.T) / 2)
     values, rotation = values.flip(0), rotation.flip(1).float()
     X, image = X @ rotation, image @ rotation
     return X, values, (image - X * values.float()).norm(dim=0)

@@ -16,6 +16,7 @@ from ltocf.models.autoencoders import AutoencoderConfig, LinearAutoencoder
 from ltocf.models.history import HistoryModel
 from ltocf.models.itemitem import scale
 from ltocf.scorers.ease import EASEScorer
+from ltocf.threads import for_factorising
 
 
 class EASEConfig(AutoencoderConfig, frozen=True):
@@ -87,11 +88,12 @@ class EASE(HistoryModel):
 def _invert(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """The dense inverse of a positive definite matrix, in the space of two."""
     # SciPy's LAPACK works in the space of one, and crashes at the size of Gowalla.
-    factor = torch.linalg.cholesky(torch.from_numpy(matrix))
+    with for_factorising():
+        inverse = torch.cholesky_inverse(torch.linalg.cholesky(torch.from_numpy(matrix)))
     # LAPACK's inverse is column-major, so its transpose, the same matrix, is as a file holds it:
     # products with it round alike before saving and after loading.
-    inverse: NDArray[np.float32] = torch.cholesky_inverse(factor).T.contiguous().numpy()
-    return inverse
+    rows: NDArray[np.float32] = inverse.T.contiguous().numpy()
+    return rows
 
 
 def _quadratic_forms(S: csr_array, inverse: NDArray[np.float32]) -> NDArray[np.float64]:

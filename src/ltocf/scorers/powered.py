@@ -12,8 +12,10 @@ from scipy.sparse import csc_array, csr_array
 from ltocf.data.interactions import Rows
 from ltocf.scorers.of_histories import FEW, LinearScorer, rows_times
 from ltocf.scorers.scorer import Scores
+from ltocf.threads import share_out
 
 ROWS = 256  # of a matrix of items by items, as much of it as is ever made
+SOME_VALUES = 1 << 20  # raised by a thread at a time
 
 
 class PoweredScorer(LinearScorer):
@@ -88,5 +90,10 @@ def power_of_product(left: csr_array, right: csr_array, power: float) -> csr_arr
     from ltocf.graph.kernels.sparse import product as multiply
 
     product = multiply(left, right) if left.shape[0] > FEW else csr_array(left @ right)
-    np.power(product.data, np.float32(power), out=product.data)
+    values, exponent = product.data, np.float32(power)
+
+    def raise_(first: int, last: int) -> None:
+        np.power(values[first:last], exponent, out=values[first:last])
+
+    share_out(raise_, len(values), SOME_VALUES)
     return product

@@ -115,6 +115,11 @@ class Search:
         seconds = judging * len(testable_users(test)) / max(len(self.judges.users), 1)
         return min(seconds, TESTING * self.deadline.seconds)
 
+    @property
+    def _opening(self) -> bool:
+        """Whether what is saved was never judged."""
+        return self.keeper is not None and self.saved is not None and not self.saved.merit
+
     def rows(self) -> list[Row]:
         return report(self.arms, self.journal, self.blend, self.blending, self.saved)
 
@@ -148,7 +153,8 @@ class Search:
         return 0.0 if best is None else float(best.options["recency"])
 
     def _try(self, arm: Arm) -> None:
-        limit = max(PATIENCE * arm.seconds(), LEAST)
+        saving = self._fit_after(arm) + self.saving if self._opening else 0.0
+        limit = max(PATIENCE * (arm.seconds() + saving), LEAST)
         limit = min(limit, self.left() - self._fit_after(arm))
         self._tell(f"trying {arm.name}")
         before = arm.best
@@ -200,8 +206,9 @@ class Search:
     def _glance(self, name: str, options: Options, scorer: Scorer, progress: Progress) -> None:
         """As long as what is saved was never judged, a look by a few users decides: whoever stops
         after ten seconds should have more than popularity."""
-        if self.keeper is None or self.saved is None or self.saved.merit or name == FIRST:
+        if not self._opening or name == FIRST:
             return
+        assert self.saved is not None
         graph, before = self.arms[0].graph, self.saved.model()
         shown = build_model(graph, before.pop("name"), before)
         shown.initialise_(self.config.seed)
