@@ -88,6 +88,42 @@ def test_what_is_far_better_is_saved_at_once(
     assert len(kept.choices) == versions
 
 
+@pytest.mark.parametrize(("preferred", "saved"), [(True, "rp3beta"), (False, "popularity")])
+def test_what_a_few_users_prefer_is_saved_before_everybody_judges_it(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch, preferred: bool, saved: str
+) -> None:
+    only(monkeypatch, "rp3beta")
+    kept = Kept()
+    search = Search(hamlet, AUTO, Deadline(600), keeper=kept)
+    monkeypatch.setattr(search.judges, "prefer", lambda scorer, other: preferred)
+    at_first: list[str] = []
+    rate = search.judges.rate
+
+    def noted(*arguments: Any) -> Any:
+        at_first.append(kept.choices[-1].short)
+        return rate(*arguments)
+
+    monkeypatch.setattr(search.judges, "rate", noted)
+    search.run()
+    assert at_first[0] == saved
+    assert len(kept.choices) == len({choice.label for choice in kept.choices})  # none twice
+
+
+def test_a_few_users_prefer_what_finds_more_of_what_they_have(hamlet: Dataset) -> None:
+    search = Search(hamlet, AUTO, Deadline(600))
+    seen = search.split.valid
+
+    def right(users: Any) -> Any:
+        return np.stack(
+            [np.bincount(seen.items_of(user), minlength=seen.n_items) for user in users]
+        )
+
+    def wrong(users: Any) -> Any:
+        return -right(users)
+
+    assert search.judges.prefer(right, wrong) and not search.judges.prefer(wrong, right)  # type: ignore[arg-type]
+
+
 def test_where_ease_can_be_solved_its_sparse_form_promises_little(hamlet: Dataset) -> None:
     assert promise_of("sparse_ease", hamlet.split, AUTO) < 0.2 * CANDIDATES["sparse_ease"].promise
     assert promise_of("ease", hamlet.split, AUTO) == CANDIDATES["ease"].promise
