@@ -122,6 +122,9 @@ def implicit_models(dataset: Dataset, k: int, threads: int) -> dict[str, dict[st
         "BM25": lambda: BM25Recommender(K=100, num_threads=threads),
         "ALS 64": lambda: AlternatingLeastSquares(64, num_threads=threads, random_state=0),
         "ALS 256": lambda: AlternatingLeastSquares(256, num_threads=threads, random_state=0),
+        "ALS 128, alpha 10": lambda: AlternatingLeastSquares(
+            128, alpha=10, regularization=10, num_threads=threads, random_state=0
+        ),
         "BPR": lambda: BayesianPersonalizedRanking(64, num_threads=threads, random_state=0),
     }
     for name, make in models.items():

@@ -125,7 +125,7 @@ def test_a_model_that_is_clearly_worse_is_not_taken(run, store, monkeypatch):
 
     monkeypatch.setattr("ltocf.service.upkeep.event_update.warm_start", spoil)
     monkeypatch.setattr(
-        "ltocf.service.upkeep.event_update._with_events", lambda data, _: (data, ADDED)
+        "ltocf.service.upkeep.event_update._with_events", lambda data, _, __: (data, ADDED)
     )
     with pytest.raises(RunError, match="the updated model is worse on the latest"):
         update_from_events(run, store)

@@ -117,6 +117,9 @@ def final_scores(
         places = np.flatnonzero([not theirs.keep_seen for theirs in each])
         owners = np.repeat(places, [len(items) for items in owned])
         scores[owners, np.concatenate(owned)] = -np.inf
+    for place, person in enumerate(people):
+        if len(person.met):
+            scores[place, person.met] = -np.inf
     _apply_rules_(fitted, scores, each)
     return scores
 

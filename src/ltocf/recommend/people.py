@@ -25,6 +25,7 @@ class Person(NamedTuple):
     times: NDArray[np.int64] = NEVER  # of each, by the clock of the training data
     without: Rows = NOTHING  # items that are left out of their history, as if never touched
     shown: Rows = NOTHING  # what they were shown and did not take, once for each time
+    met: Rows = NOTHING  # what they sent back or do not want: not in their history, never listed
 
     @classmethod
     def of_history(cls, items: Rows) -> Person:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import polars as pl
 
 from ltocf.data.ids import IdMap
+from ltocf.data.ingest.cells.kinds import HIDE, sign_of_kind
 from ltocf.data.ingest.log import Log
 from ltocf.data.ingest.read_log import read_log
 from ltocf.data.ingest.readers import LogSource, open_log
@@ -26,8 +28,6 @@ TARGET = 5.0  # what the kind that matters counts
 TRIED = (0.0, 0.5, 1.0, 2.0, 5.0)  # of each other kind
 JUDGE = "rp3beta"  # a second or so for a million pairs
 MOST_KINDS, FEWEST = 20, 50  # kinds that there may be; held-out pairs that decide
-TAKES_BACK = ("return", "refund", "cancel", "remove", "unlike")
-HIDES = ("dislike", "hide", "block", "notinterested", "notforme")
 
 Weights = dict[str, float | str]
 
@@ -111,10 +111,10 @@ class _Judge:
 
 
 def _by_name(kind: str) -> float | str:
-    plain = "".join(letter for letter in kind.lower() if letter.isalnum())
-    if any(word in plain for word in HIDES):
-        return "hide"
-    return -TARGET if any(word in plain for word in TAKES_BACK) else 0.0
+    sign = sign_of_kind(kind)
+    if sign == -inf:
+        return HIDE
+    return -TARGET if sign < 0 else 0.0
 
 
 def _pairs(source: LogSource, how: Reading, kinds: list[str], wanted: str) -> Interactions:

@@ -41,7 +41,8 @@ def ranks_before(
         earlier = [one for one in theirs.get(event.user, ()) if one.number < event.number]
         person = served.person(event.user, earlier)
         (row,) = served.seen.item_ids.find([event.item or ""])
-        if row >= 0 and not served.is_cold(person):
+        # What somebody sends back or hides was no success of the list.
+        if row >= 0 and served.counts_of(event) > 0 and not served.is_cold(person):
             people.append(person)
             wanted.append((place, int(row)))
     for (place, row), scores in zip(wanted, _scores(served, people), strict=True):

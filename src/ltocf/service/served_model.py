@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ltocf.data.catalogue import ItemChange
+from ltocf.data.ingest.cells.kinds import parse_kinds, sign_of_kind
 from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.data.times import clock
 from ltocf.errors import ConfigError
@@ -19,7 +20,7 @@ from ltocf.recommend.boards import shelf_of
 from ltocf.recommend.explain import reasons_of
 from ltocf.recommend.fitted import FittedModel
 from ltocf.recommend.lists import ItemList
-from ltocf.recommend.people import Person
+from ltocf.recommend.people import NOTHING, Person
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import ItemRules, Rules
 from ltocf.runs.portrait import Portrait
@@ -143,7 +144,44 @@ class ServedModel:
             return Person(row)
         items = self.seen.item_ids.find([event.item for event in since if event.item is not None])
         times = np.array([event.time // self.microseconds for event in since], dtype=np.int64)
-        return Person(row, items[items >= 0], times[items >= 0])
+        counts = np.array([self.counts_of(event) for event in since])
+        items, times, counts = items[items >= 0], times[items >= 0], counts[items >= 0]
+        if (counts > 0).all():
+            return Person(row, items, times)
+        return self._settled(row, items, times, counts)
+
+    def counts_of(self, event: Event) -> float:
+        """What an event counts: above 0 it is a like, below 0 it takes back so much, and minus
+        infinity hides. By the table that the data set's own log was weighed by; what that does not
+        name, by its name."""
+        if event.kind is None:
+            return 1.0
+        return self.kinds.get(event.kind, sign_of_kind(event.kind))
+
+    @cached_property
+    def kinds(self) -> dict[str, float]:
+        return parse_kinds(self.fitted.dataset.origin.get("options", {}).get("weigh"))
+
+    def _settled(
+        self, row: int, items: Rows, times: NDArray[np.int64], counts: NDArray[np.float64]
+    ) -> Person:
+        """Somebody of whose likes some were taken back: what is left of an item decides."""
+        negative = np.unique(items[counts < 0])
+        left = np.array([counts[items == item].sum() for item in negative])
+        old = np.zeros(len(negative), dtype=bool)
+        if row != NOBODY:
+            begin, end = self.seen.indptr[row], self.seen.indptr[row + 1]
+            owned, strengths = self.seen.items[begin:end], self.seen.weights
+            for place, item in enumerate(negative):
+                (at,) = np.flatnonzero(owned == item)[:1] if item in owned else (-1,)
+                if at >= 0:
+                    old[place] = True
+                    left[place] += 1.0 if strengths is None else strengths[begin + at]
+        gone = negative[left <= 0]
+        liked = (counts > 0) & ~np.isin(items, gone)
+        # Lists of a model such as MF do not follow a history: an old like stays in its vectors.
+        without = negative[(left <= 0) & old] if self.fitted.scorer.follows_history else NOTHING
+        return Person(row, items[liked], times[liked], without=without, met=gone)
 
     def shown(self, times: Mapping[str, int]) -> Rows:
         """The rows of items that somebody was shown, once for each time."""

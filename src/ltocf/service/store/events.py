@@ -17,6 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from ltocf.data.ingest.cells.kinds import sign_of_kind
 from ltocf.errors import DataError
 from ltocf.service.problems import Busy
 from ltocf.service.store import forgetting
@@ -145,7 +146,8 @@ class EventStore:
             rows = [vars(event) for fresh in added for event in fresh]
             if rows:
                 connection.execute(EVENTS.insert(), rows)
-                mark_taken(connection, rows)
+                # Whoever sends something back or hides it did not take it from a list.
+                mark_taken(connection, [r for r in rows if sign_of_kind(r["kind"] or "") > 0])
         return added
 
     def of_users(

@@ -3,7 +3,7 @@ as well on the events after them as the one it replaces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
 
@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ltocf.data.dataset import Dataset
+from ltocf.data.ingest.cells.kinds import HIDE
 from ltocf.data.ingest.growth import Growth, enlarge, read_more
 from ltocf.errors import DataError, RunError
 from ltocf.progress import Progress, silent
@@ -30,6 +31,7 @@ from ltocf.service.store.updates import record_update
 CATALOGUE = "catalogue"  # in a data set's origin: the last change of items that is in it
 CHECKED = 0.2  # the share of the events, the latest, that the new model is checked on
 AT_MOST = 2000  # of them
+LIKE, HIDDEN = "1.0", "-inf"  # what an event counts, as text
 WORSE = 2.0  # standard errors by which the new model may not be worse
 
 
@@ -92,11 +94,11 @@ def update_from_events(
         # In the order of arrival: with a random share, the model would learn from the future.
         learned = news[: len(news) - int(checked * len(news))]
         changed = with_changed_items(run.dataset, store)
-        dataset, added = _with_events(changed, learned)
+        dataset, added = _with_events(changed, learned, old.counts_of)
         last = (
             learned[-1].number if len(learned) < len(news) else events[-1].number if events else 0
         )
-        if not added.interactions and changed is run.dataset:
+        if added.nothing and changed is run.dataset:
             raise DataError(f"{store.name}: has no event that the run has not learned from")
         known = dict(dataset.origin.get(LEARNED, {})) | {store.id: last}
         dataset = replace(dataset, origin=dict(dataset.origin) | {LEARNED: known})
@@ -144,20 +146,25 @@ def with_changed_items(dataset: Dataset, store: EventStore) -> Dataset:
     )
 
 
-def _with_events(dataset: Dataset, events: Sequence[Event]) -> tuple[Dataset, Growth]:
+def _with_events(
+    dataset: Dataset, events: Sequence[Event], counts_of: Callable[[Event], float]
+) -> tuple[Dataset, Growth]:
+    """The data set with what events amount to: likes, and what takes likes back or hides."""
     train = dataset.split.train
     frame = pl.DataFrame(
         {
             "user": [event.user for event in events],
             "item": [event.item for event in events],
             "time": [event.time for event in events],
-            "weight": 1.0,
+            "kind": [str(counts_of(event)) for event in events],
         },
         schema_overrides={"user": pl.String, "item": pl.String, "time": pl.Int64},
     )
     if not len(events):
         return dataset, Growth(0, 0, 0, 0)
-    weight = "weight" if train.weights is not None else None
+    weigh = {text: HIDE if text == HIDDEN else text for text in frame["kind"].unique()}
+    if not any(float(text) > 0 for text in weigh):
+        weigh[LIKE] = LIKE  # a table needs one, whether or not there was any
     contents = read_more(
         dataset,
         frame,
@@ -167,9 +174,13 @@ def _with_events(dataset: Dataset, events: Sequence[Event]) -> tuple[Dataset, Gr
         item="item",
         time="time",
         time_format="microseconds",
-        weight=weight,
+        kind="kind",
+        weigh=weigh,
     )
-    return enlarge(dataset, contents.interactions, text_ids=True)
+    liked = contents.interactions
+    if train.weights is None:
+        liked = replace(liked, weights=None)
+    return enlarge(dataset, liked, contents.unliked, contents.taken, text_ids=True)
 
 
 def compare(

@@ -102,7 +102,9 @@ class EventIn(StrictRequest):
         "Not before 1970 nor more than a day from now.",
     )
     kind: ShortText | None = Field(
-        None, description="Kept with the event, such as 'click' or 'purchase'."
+        None,
+        description="Such as 'click' or 'purchase'. It counts what the data set's own log was told "
+        "(--weigh); a 'return' takes a like back, and a 'dislike' is never listed again.",
     )
     key: Text | None = Field(
         None, description="Names this event: delivered again with the same key, it counts once."

@@ -14,6 +14,9 @@ from ltocf.errors import ConfigError
 
 HIDE = "hide"
 EXAMPLE = "view=1,cart=3,purchase=5,return=-5,dislike=hide"
+# Parts of the names of kinds that nobody means as a like.
+TAKES_BACK = ("return", "refund", "cancel", "remove", "unlike")
+HIDES = ("dislike", "hide", "block", "notinterested", "notforme")
 
 
 def parse_kinds(table: str | Mapping[str, float | str] | None) -> dict[str, float]:
@@ -56,6 +59,15 @@ def _number(kind: str, value: float | str) -> float:
             "not want to see again"
         )
     return number
+
+
+def sign_of_kind(kind: str) -> float:
+    """1 for a like, -1 for what takes one back, minus infinity for what hides, by the name alone:
+    what a kind means that no table names."""
+    plain = "".join(letter for letter in kind.lower() if letter.isalnum())
+    if any(word in plain for word in HIDES):
+        return -inf
+    return -1.0 if any(word in plain for word in TAKES_BACK) else 1.0
 
 
 def kind_expression(table: Table, name: str, kinds: Mapping[str, float]) -> pl.Expr:
