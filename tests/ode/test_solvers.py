@@ -107,7 +107,7 @@ def test_adams_moulton_says_when_it_would_be_rk4_under_another_name() -> None:
 
 
 def test_adams_moulton_refuses_a_step_past_its_pole() -> None:
-    with pytest.raises(ConfigError, match="no stable step of 3"):
+    with pytest.raises(ConfigError, match="unstable with a step of 3"):
         find_solver("adams_moulton").states(X, times(0, 3, 6, 9), "residual")
 
 
