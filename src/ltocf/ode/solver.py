@@ -101,7 +101,7 @@ class Solver(ABC):
             # With so few steps only the starting method would ever run, as in the authors' code.
             raise ConfigError(
                 f"{type(self).__name__} with connection='linear' restarts in each interval and "
-                f"needs more than {fewest} step(s) there; set "
+                f"needs more than {self.starting_steps} steps there, not {fewest}; set "
                 f"steps_per_interval={self.starting_steps + 2}"
             )
 
