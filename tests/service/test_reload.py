@@ -41,7 +41,7 @@ def test_a_file_that_is_right_is_checked(write, ltocf):
     [
         ({"prot": 1}, "unknown option 'prot'; choose from: "),
         ({"host": "0.0.0.0"}, "needs a token"),
-        ({"experiment": "A=current:0.5,B=candidate:0.5"}, "version candidate is not there"),
+        ({"experiment": "A=current:0.5,B=candidate:0.5"}, "version candidate does not exist"),
         ({"port": "many"}, "port"),
         ({"update_every": "often"}, "cannot read 'often' as a time"),
     ],

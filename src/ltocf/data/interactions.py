@@ -55,7 +55,9 @@ class Interactions:
                 total = np.add.reduceat(weights[order].astype(np.float64), first)
                 weights = np.minimum(total, np.finfo(np.float32).max).astype(np.float32)
         if weights is not None and not np.all((weights > 0) & np.isfinite(weights)):
-            raise DataError("weights must be finite numbers above 0; leave out the pairs without")
+            raise DataError(
+                "weights must be finite numbers above 0; leave out pairs without such a weight"
+            )
         rows = users.astype(np.int32), items.astype(np.int32)
         return cls(*rows, user_map, item_map, timestamps, weights)
 
@@ -110,7 +112,7 @@ class Interactions:
     def later_counts(self) -> NDArray[np.int64]:
         """How many of the same user's pairs came after each one; needs timestamps. (n,)"""
         if self.timestamps is None:
-            raise DataError("nobody knows what came later: these interactions have no times")
+            raise DataError("these interactions have no times, so their order is unknown")
         order = np.lexsort((self.timestamps, self.users))
         users, times = self.users[order], self.timestamps[order]
         changes = (users[1:] != users[:-1]) | (times[1:] != times[:-1])

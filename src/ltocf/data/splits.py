@@ -147,8 +147,8 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
         raise DataError("the training set holds no interaction")
     if not len(fresh):
         raise DataError(
-            "the test set holds no interaction that is not in the training set, of users and items "
-            "that are"
+            "the test set has no new interaction between users and items of the training set, so "
+            "there is nothing to test on"
         )
     return Split(train, train.empty(), fresh, dropped=len(test) - len(fresh))
 
@@ -164,7 +164,7 @@ def hold_out_validation(
     """
     check_fraction("fraction", fraction)
     if len(split.valid):
-        raise DataError("the split already has a validation set; nothing is held out twice")
+        raise DataError("the split already has a validation set; it cannot get a second one")
     store = PairStore.in_memory(split.train)
     cut_validation(store, fraction, seed, cut)
     (labels,) = store.read("subset")
@@ -203,7 +203,7 @@ def take_back(split: Split, taken: Interactions) -> tuple[Split, int]:
 
     train, valid, test = without(split.train), without(split.valid), without(split.test)
     if not len(train):
-        raise DataError("the log takes back everything, and nothing is left to learn from")
+        raise DataError("the log takes back every interaction; nothing is left to learn from")
     return replace(split, train=train, valid=valid, test=test), gone
 
 

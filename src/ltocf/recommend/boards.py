@@ -38,7 +38,10 @@ class Touches:
         if since is None and until is None:
             return np.bincount(self.items, minlength=n_items)
         if self.moments is None:
-            raise ConfigError("a window needs the time of each interaction; leave it out")
+            raise ConfigError(
+                "a window needs the time of each interaction, which these data do not have; leave "
+                "the window out"
+            )
         within = np.ones(len(self.items), dtype=bool)
         if since is not None:
             within &= self.moments > np.datetime64(since, "us")

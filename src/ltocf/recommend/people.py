@@ -87,8 +87,8 @@ def score_people(
     """
     if any(len(person.without) for person in people) and not scorer.follows_history:
         raise ConfigError(
-            "this model's lists do not follow from a history, so there is none without an item of "
-            "it; use ltocf, lightgcn or a closed form such as gfcf"
+            "this model's lists do not follow from a history, so it cannot leave an item out of "
+            "one; use ltocf, lightgcn or a closed form such as gfcf"
         )
     rows = np.array([person.row for person in people], dtype=np.int32)
     changed = np.array([person.changed for person in people], dtype=bool)

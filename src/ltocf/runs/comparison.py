@@ -62,7 +62,7 @@ def compare_runs(
     """Test metrics of each run, and their differences from the first with a paired bootstrap over
     users. Runs that were tested on other pairs are refused: they cannot be compared."""
     if len(paths) < 2:
-        raise ConfigError("comparing takes two runs or more")
+        raise ConfigError("a comparison needs two runs or more")
     places = list(map(Path, paths))
     first: Split | None = None
     found: list[PerUser] = []
@@ -95,14 +95,14 @@ def _diversity(values: PerUser) -> Metrics:
 def _refuse_others(first: Split, split: Split, one: Path, other: Path) -> None:
     for path, part in ((one, first), (other, split)):
         if not len(part.test):
-            raise DataError(f"{path}: has no test pairs, so that there is nothing to compare")
+            raise DataError(f"{path}: has no test pairs, so there is nothing to compare")
     for name in ("test", "seen"):
         ours, theirs = getattr(first, name), getattr(split, name)
         same_ids = ours.user_ids == theirs.user_ids and ours.item_ids == theirs.item_ids
         if not same_ids or ours.fingerprint != theirs.fingerprint:
-            what = "was tested on" if name == "test" else "knows"
+            what = "tested" if name == "test" else "trained"
             raise DataError(
-                f"{other}: {what} other pairs than {one}; train both on the same data set"
+                f"{other}: was {what} on other pairs than {one}; train both on the same data set"
             )
 
 

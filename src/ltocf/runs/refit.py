@@ -32,11 +32,14 @@ def refit_run(
     """
     run, output = as_run(run), Path(output)
     if output.resolve() == run.path.resolve():
-        raise ConfigError(f"{output}: is the run itself, which is what was measured; name another")
+        raise ConfigError(
+            f"{output}: is the run itself, whose test metrics a refit would invalidate; choose "
+            "another output"
+        )
     if not run.finished:
         raise RunError(
-            f"{run.path}: training has not ended; continue it (ltocf train --resume) before "
-            "refitting it"
+            f"{run.path}: training has not finished; continue it (ltocf train --resume) before "
+            "refitting"
         )
     refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=RunError)
     epochs = best_epoch(run.history())

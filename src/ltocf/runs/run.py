@@ -140,7 +140,7 @@ class Run:
         model = self.model
         if not self._files.exists(WEIGHTS):
             raise RunError(
-                f"{self.path}: has no {WEIGHTS}: it has not been trained; continue it "
+                f"{self.path}: has not been trained (no {WEIGHTS}); continue it "
                 "(ltocf train --resume)"
             )
         import torch
@@ -149,7 +149,7 @@ class Run:
         try:
             model.restore_({name: torch.from_numpy(array) for name, array in arrays.items()})
         except (KeyError, RuntimeError):
-            raise self._files.damaged(WEIGHTS, "is of another model") from None
+            raise self._files.damaged(WEIGHTS, "belongs to another model") from None
         return model.eval()
 
     @property
@@ -203,7 +203,7 @@ class Run:
             lines = self._files.text(HISTORY).splitlines()
             return [EpochRecord(**json.loads(line)) for line in lines]
         except (ValueError, TypeError, RecursionError):
-            raise self._files.damaged(HISTORY, "is not a history of ours") from None
+            raise self._files.damaged(HISTORY, "is not a history that ltocf wrote") from None
 
     def portrait(self) -> Portrait | None:
         """What is drawn of the model that is kept; none before it is finished."""
@@ -212,7 +212,7 @@ class Run:
         try:
             return Portrait.from_json(self._files.text(PORTRAIT))
         except (ValueError, TypeError, RecursionError):
-            raise self._files.damaged(PORTRAIT, "is not one of ours") from None
+            raise self._files.damaged(PORTRAIT, "is not one that ltocf wrote") from None
 
     def save_comparison(self, tried: list[dict[str, object]]) -> None:
         """Write what `auto` tried before it chose this model."""
@@ -242,13 +242,13 @@ class Run:
     def metrics(self) -> Metrics:
         if not self._files.exists(METRICS):
             raise RunError(
-                f"{self.path}: has no test metrics: training has not ended; continue it "
+                f"{self.path}: has no test metrics, since training has not finished; continue it "
                 "(ltocf train --resume)"
             )
         try:
             metrics: Metrics = json.loads(self._files.text(METRICS))
         except (ValueError, RecursionError):
-            raise self._files.damaged(METRICS, "is not one of ours") from None
+            raise self._files.damaged(METRICS, "is not one that ltocf wrote") from None
         return metrics
 
 

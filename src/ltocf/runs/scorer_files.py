@@ -44,4 +44,4 @@ def read_scorer(files: RunFiles, train: Interactions) -> Scorer:
     try:
         return unpack(json.loads(about["scorer"]), own, weights, train)
     except (KeyError, ValueError, TypeError):
-        raise files.damaged(SCORER, "is not one of ours") from None
+        raise files.damaged(SCORER, "is not one that ltocf wrote") from None

@@ -122,7 +122,7 @@ def _place(key: str, model: str) -> tuple[str, str]:
     """The section and the name of a key that the model uses."""
     if not means_something(key, model):
         solved = MODELS[model].solved()
-        why = "it is solved in closed form, not trained" if solved else "its loss is its own"
+        why = "it is solved in closed form, not trained" if solved else "its loss is fixed"
         raise ConfigError(f"{key!r} means nothing to {model!r}: {why}")
     return _find(key, model)
 

@@ -47,7 +47,7 @@ class Version(NamedTuple):
 def refuse_foreign(path: Path) -> None:
     """A RunError where there is no run, before anything else is loaded."""
     if not (path / MARKER).is_file():
-        raise RunError(f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'")
+        raise RunError(f"{path}: not a run directory (no {MARKER}); make one with 'ltocf train'")
 
 
 def unfinished(path: Path) -> bool:
@@ -159,7 +159,7 @@ def rollback(root: Path) -> InUse:
         if now.previous is None:
             raise RunError(f"{root}: has no earlier version to return to")
         if not version_path(root, now.previous).is_dir():
-            raise RunError(f"{root}: version {now.previous} is no longer there")
+            raise RunError(f"{root}: version {now.previous} no longer exists")
         _point(root, now._replace(current=now.previous, previous=now.current))
         return in_use(root)
 

@@ -61,15 +61,15 @@ class Shelf:
         return max(self.now, self.clock or self.now)
 
     def arrivals(self) -> NDArray[np.datetime64]:
-        """When each item came, NaT where nobody knows. (n_items,)"""
+        """When each item arrived, NaT if unknown. (n_items,)"""
         role = self.catalogue.role("arrival")
         if role is not None and self.catalogue.kinds[role] == "time":
             return self.catalogue.table[role].to_numpy().astype("datetime64[us]")
         touched = self.first_touched()
         if touched is None:
             raise ConfigError(
-                "nobody knows which items are new: give them an attribute 'added' with a date, or "
-                "a log with times"
+                "it is unknown which items are new; give them an attribute 'added' with a date, or "
+                "give a log with times"
             )
         missing = np.full(len(self.catalogue) - len(touched), "NaT", "datetime64[us]")
         return np.concatenate([touched, missing])
@@ -128,8 +128,8 @@ class Condition:
         test = _test(kind, self.operator)
         if test is None:
             raise ConfigError(
-                f"the condition {str(self)!r}: {name!r} is a {kind}, which {self.operator!r} does "
-                f"not compare; {HELP}"
+                f"the condition {str(self)!r}: {name!r} is a {kind}, which {self.operator!r} "
+                f"cannot compare; {HELP}"
             )
         held = np.zeros(len(catalogue), dtype=bool)
         for value in self.values:
@@ -145,7 +145,7 @@ class Condition:
         try:
             return read.get(kind, str.lower)(text)
         except ValueError:
-            raise ConfigError(f"the condition {str(self)!r}: {text!r} is no {kind}") from None
+            raise ConfigError(f"the condition {str(self)!r}: {text!r} is not a {kind}") from None
 
 
 def _test(kind: Kind, operator: str) -> Callable[[pl.Series, Any], pl.Series] | None:

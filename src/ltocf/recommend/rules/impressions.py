@@ -12,7 +12,7 @@ def fading(shown: NDArray[np.integer], half_life: float) -> NDArray[np.float32]:
     """By what an item's score is multiplied after it was shown so many times and not taken: 1/2
     after `half_life` times, 1/4 after twice as many."""
     if not half_life > 0:
-        raise ConfigError(f"the half-life of what is shown must be above 0, got {half_life!r}")
+        raise ConfigError(f"the half-life of shown items must be above 0, got {half_life!r}")
     return np.exp2(-shown / half_life).astype(np.float32)
 
 

@@ -96,7 +96,7 @@ class Rules:
         if not 0 <= diversity <= 1:
             raise ConfigError(f"diversity = {diversity!r}: must lie between 0 and 1")
         if by not in BY:
-            raise ConfigError(f"items are alike by {' or '.join(BY)}, not by {by!r}")
+            raise ConfigError(f"alike_by = {by!r} is unknown; choose one of: {', '.join(BY)}")
         return cls(
             tuple(map(Condition.parse, _texts(where))),
             tuple(exclude),

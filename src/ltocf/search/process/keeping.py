@@ -62,8 +62,8 @@ class RunKeeper:
         last = keeper.journal.saved[-1].version if keeper.journal.saved else FIRST
         if in_use(root).current != last:
             raise RunError(
-                f"{root}: version {in_use(root).current} is in use, which the search did not make; "
-                f"return to its own (ltocf rollback {root}), or search anew in another output"
+                f"{root}: the version in use, {in_use(root).current}, was not made by the search; "
+                f"return to one that was (ltocf rollback {root}), or search in another output"
             )
         keeper.version = last
         clear_unused(root)
