@@ -184,7 +184,7 @@ def test_more_processes_than_columns_and_models_without_columns_are_refused(
     assert "error: NeuMF cannot be trained by 2 processes" in done.stderr
     assert not (tmp_path / "run").exists()
     done = start(2, "update", alone, tmp_path / "log.csv")
-    assert "'update' is for one process" in done.stderr
+    assert "'update' runs in one process only" in done.stderr
 
 
 def test_evaluation_and_lists_of_several_processes_are_those_of_one(

@@ -46,7 +46,7 @@ def names(path: Path) -> set[str]:
 
 
 def test_of_two_writers_the_second_is_told_which_process_holds_the_lock(tmp_path, other):
-    message = f"process {other.pid} is writing it; wait until that has ended"
+    message = f"is being written by process {other.pid}; wait until that has finished"
     with (
         pytest.raises(RunError, match=message),
         new_directory(tmp_path / "out", marker="m", error=RunError),
@@ -85,7 +85,7 @@ def test_another_thread_of_this_process_waits_its_turn_too(tmp_path):
         thread = threading.Thread(target=write)
         thread.start()
         thread.join()
-    assert "another thread of this process is writing it" in told[0]
+    assert "is being written by another thread of this process" in told[0]
     assert (tmp_path / "out" / "m").read_text() == "first"
 
 

@@ -1,4 +1,4 @@
-"""Caches: where they are and how large they may grow. Everything in them can be made again."""
+"""Caches: where they are and how large they may grow. Everything in them can be recreated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-MOST_BYTES = 2_000_000_000  # of the spectra; the one used longest ago goes first
+MOST_BYTES = 2_000_000_000  # of cached spectra; beyond that, the least recently used are removed
 
 
 def cache_root() -> Path:
@@ -24,7 +24,7 @@ def touch(path: Path) -> None:
     """Note that a cached file was used just now."""
     try:
         os.utime(path)
-    except OSError:  # somebody else's cache: it can be read all the same
+    except OSError:  # another user's cache may be readable but not writable
         return
 
 

@@ -1,4 +1,4 @@
-"""A run's settings, and how they look as TOML; unknown keys are refused."""
+"""The settings of a run, and how to read and write them as TOML; unknown keys are refused."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from pydantic import BaseModel, Field, ValidationError
 from ltocf.digests import read_text
 from ltocf.errors import ConfigError
 
-SHARED = 1024  # negatives of a whole batch, unless told otherwise
+SHARED = 1024  # default number of negatives that a whole batch shares
 
 
 class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """`[loss]`: a positive against the hardest, the mean of several, or shared negatives."""
+    """`[loss]`: a positive against the hardest of several negatives, their mean, or shared ones."""
 
     name: Literal["bpr"] = "bpr"
-    # Unseen items drawn for each positive, or shared by a whole batch; none: as many as the density
-    # of the data asks for.
+    # Unseen items drawn for each positive, or shared by a whole batch. None: fewer, the denser the
+    # data (`negatives_for`).
     negatives: int | None = Field(default=None, ge=1)
-    # Keep the one that the model scores highest, take the mean over all, or share one draw.
+    # Keep the negative that the model scores highest, average over all, or share one draw.
     sampling: Literal["hardest", "uniform", "shared"] = "hardest"
-    # On the rows of the batch in the initial embeddings; none: less where users have many pairs.
+    # Penalty on the initial embeddings in the batch. None: less, the more pairs users have.
     l2: float | None = Field(default=None, ge=0)
 
     def l2_for(self, pairs_per_user: float) -> float:
-        """A prior counts once, however many pairs a user has: the penalty of each is a share. With
-        few of them, how large it is hardly matters."""
+        """A user's prior should count once, however many pairs they have. As the penalty is applied
+        to each pair, it is divided by their number. With few pairs its size hardly matters."""
         return 0.6 / max(pairs_per_user, 50) if self.l2 is None else self.l2
 
     def negatives_for(self, density: float) -> int:
-        """The denser the data, the likelier a hard negative is an item that its user would like."""
+        """Fewer, the denser the data: in dense data the hardest of many negatives is likely to be
+        an item that the user would like."""
         return self.negatives or min(max(round(1.6 / density**0.5), 4), 64)
 
 
@@ -43,9 +44,9 @@ class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[loss]`: cross-entropy of a positive among itself and the negatives."""
 
     name: Literal["softmax"] = "softmax"
-    negatives: int = Field(default=SHARED, ge=1)  # drawn for a whole batch; uniform: each positive
-    sampling: Literal["uniform", "shared"] = "shared"  # drawn for each positive, or for a batch
-    temperature: float = Field(default=0.1, gt=0)  # that scores are divided by
+    negatives: int = Field(default=SHARED, ge=1)  # per batch, or with "uniform" per positive
+    sampling: Literal["uniform", "shared"] = "shared"  # drawn per positive, or once per batch
+    temperature: float = Field(default=0.1, gt=0)  # scores are divided by it
     l2: float = Field(default=5e-3, ge=0)  # on the rows of the batch in the initial embeddings
 
     def l2_for(self, pairs_per_user: float) -> float:
@@ -56,10 +57,10 @@ class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
 
 class BSL(Softmax, frozen=True):
-    """`[loss]`: softmax with a temperature of its own for the positive side."""
+    """`[loss]`: softmax with a separate temperature for positives."""
 
     name: Literal["bsl"] = "bsl"  # type: ignore[assignment]
-    positive_temperature: float = Field(default=0.1, gt=0)  # that positive scores are divided by
+    positive_temperature: float = Field(default=0.1, gt=0)  # positive scores are divided by it
 
 
 Loss = BPR | Softmax | BSL
@@ -72,45 +73,50 @@ ValidationCut = Literal["random", "latest", "last", "temporal", "items"]
 class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """`[train]`"""
 
-    epochs: int | None = Field(default=None, ge=0)  # none: fewer, the more pairs users have
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
-    batch_size: int | None = Field(default=None, ge=1)  # none: about 50 an epoch, at least 512
-    draw_by: Literal["pairs", "users"] = "pairs"  # every pair once, or users alike as in LightGCN
-    # Of Adam, at the start; none: 8e-3, less where users and items have few pairs.
+    epochs: int | None = Field(default=None, ge=0)  # None: fewer, the more pairs users have
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if there is one
+    # Pairs per batch. None: about 50 batches per epoch, of at least 512 pairs.
+    batch_size: int | None = Field(default=None, ge=1)
+    # Every pair once per epoch, or every user equally often, as in LightGCN.
+    draw_by: Literal["pairs", "users"] = "pairs"
+    # Adam's, at the start. None: 8e-3, or less if users and items have few pairs.
     learning_rate: float | None = Field(default=None, gt=0)
     schedule: Literal["cosine", "constant"] = "cosine"  # of the learning rate
-    average_decay: float = Field(default=0.0, ge=0, lt=1)  # of averaged weights; 0 keeps the last
+    average_decay: float = Field(default=0.0, ge=0, lt=1)  # of averaged weights; 0: no averaging
     # Choose the epoch on validation, keep the last, or (as often published) the best on test.
     protocol: Literal["validation", "fixed", "best-test-epoch"] = "validation"
-    # Share of train cut off to choose the epoch; none: a tenth, of the latest as much as test has.
+    # Share of train to hold out for choosing the epoch. None: a tenth of random pairs, or of the
+    # latest pairs the share that test has.
     validation: float | None = Field(default=None, gt=0, lt=1)
-    # Which pairs it takes: of each user some at random, the latest or the last one, the latest of
-    # all, or all pairs of a tenth of the items; none: as the data set was split.
+    # Which pairs to hold out: some of each user at random, each user's latest, each user's last
+    # one, the latest of all, or all pairs of some items. None: as the test pairs were chosen.
     validation_cut: ValidationCut | None = None
-    refit: bool = True  # then train on all pairs for as long as validation chose
-    evaluate_every: int = Field(default=1, ge=1)  # epochs from one validation to the next
+    refit: bool = True  # then train from scratch on all pairs but test, for as long
+    evaluate_every: int = Field(default=1, ge=1)  # epochs between validations
     patience: int = Field(default=10, ge=1)  # evaluations without improvement, not epochs
 
     def epochs_for(self, pairs_per_user: float) -> int:
-        """About 900 visits to each user, in 8 to 30 epochs."""
+        """As many epochs as train on about 900 pairs of each user, but 8 to 30."""
         if self.epochs is not None:
             return self.epochs
         return min(max(round(900 / max(pairs_per_user, 1)), 8), 30)
 
     def learning_rate_for(self, pairs_per_node: float) -> float:
-        """A step moves every vector by as much, however few pairs it has to learn from: where those
-        are few, the usual rate overfits within an epoch."""
+        """Adam moves every vector by about the same amount per step, however few pairs it learns
+        from. With few pairs, the usual rate therefore overfits within an epoch."""
         return self.learning_rate or min(max(8e-3 * (pairs_per_node / 8) ** 2, 1e-3), 8e-3)
 
     def whole_schedule(self, chosen: int, planned: int) -> int:
-        """How many epochs, ended at rate 0, have the sum of learning rates of the first `chosen` of
-        `planned`: what ends at a high rate is noisier than what ends at none."""
+        """How many epochs of a complete schedule have the same sum of learning rates as the first
+        `chosen` epochs of `planned`. A complete schedule ends at rate 0, and so with less noise
+        than one that is cut off at a high rate."""
         if self.schedule == "constant" or not planned:
             return chosen
         return round(chosen + planned / math.pi * math.sin(math.pi * chosen / planned))
 
     def batch_size_for(self, n_interactions: int) -> int:
-        # A graph model propagates once a batch: their number must not grow with the data.
+        # A graph model propagates once per batch, so the number of batches must not grow with the
+        # data.
         return self.batch_size or max(-(-n_interactions // 50), 512)
 
 
@@ -161,7 +167,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def to_toml(config: RunConfig) -> str:
-    """Reads back as the same config. Keys that are none are left out: that is their default."""
+    """TOML that reads back as the same config. Keys that are None are left out, since TOML has no
+    null and None is their default."""
     return tomli_w.dumps(_without_none(config.model_dump()))
 
 
@@ -187,5 +194,5 @@ def find_config(name_or_path: str | Path) -> Path:
         return shipped_configs()[path.name]
     except KeyError:
         raise ConfigError(
-            f"no config {path.name!r}: no file is called that, nor any of 'ltocf configs'"
+            f"no config {path.name!r}: there is no such file, and 'ltocf configs' does not list it"
         ) from None

@@ -1,8 +1,8 @@
-"""Until when something may take: whatever works under a deadline is stopped when it has passed.
+"""Deadlines: work that runs under one is stopped when it has passed.
 
-Work that tells its progress is stopped there. A process of its own, as `ltocf train` has for a
-search, is also stopped between two calls into a library, by an alarm of the system; and whoever
-started that process ends it if even that was not enough.
+Work that reports its progress is stopped when it next does so. A separate process, such as `ltocf
+train` starts for a search, is also stopped by a system alarm, which Python handles between two
+calls into a library. If even that is not enough, the process that started it kills it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ltocf.errors import ConfigError
 from ltocf.progress import OutOfTime, Progress
 
 COMPILERS = ("numba.core.", "llvmlite.")
-POSTPONED = 0.2  # seconds until a stop is tried again
+POSTPONED = 0.2  # seconds until an alarm that came during a compilation is tried again
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class Deadline:
-    """So many seconds, some of which may have passed already."""
+    """A budget of seconds, some of which may already have passed."""
 
     def __init__(self, seconds: float, *, passed: float = 0.0, alarms: bool = False) -> None:
         self.seconds, self._began = seconds, time.monotonic() - passed
@@ -40,8 +40,8 @@ class Deadline:
 
     @contextmanager
     def limit(self, seconds: float, progress: Progress) -> Iterator[Progress]:
-        """A progress that raises OutOfTime after so many seconds, or at the deadline if that is
-        earlier; so does anything else within the block where alarms can be set."""
+        """A progress that raises OutOfTime after these seconds, or at the deadline if that is
+        earlier. Where alarms can be set, any other code in the block is interrupted too."""
         ends = time.monotonic() + min(seconds, self.left)
 
         def watched(stage: str, done: float, total: float | None = None, note: str = "") -> None:
@@ -67,8 +67,8 @@ class Deadline:
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
-    # A kernel whose compilation is cut short is not in the cache: every further trial would begin
-    # to compile it again, and a slow machine would never get beyond that.
+    # A kernel whose compilation is interrupted is not cached. Every further trial would compile it
+    # again from the start, and a slow machine would never get beyond that.
     if _compiles(frame):
         signal.setitimer(signal.ITIMER_REAL, POSTPONED)
         return
@@ -95,8 +95,8 @@ def parse_seconds(text: str) -> float:
 
 
 def usual_seconds(pairs: int) -> float:
-    """What a search takes unless told otherwise: about a minute for a small log, ten minutes for a
-    million pairs, an hour at most."""
+    """The default budget of a search: about a minute for a small log, ten minutes for a million
+    pairs, an hour at most."""
     return min(60 + 540 * pairs / 1e6, 3600.0)
 
 

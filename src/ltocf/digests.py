@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 FILE = "digests.json"
-LARGEST_TEXT = 1 << 26  # bytes of a JSON or TOML file of ours; nobody's is larger
+LARGEST_TEXT = 1 << 26  # bytes; our JSON and TOML files are far smaller, so a larger one is damaged
 
-ATTEMPTS = 5  # to read a directory that others replace meanwhile
+ATTEMPTS = 5  # to read a directory that other processes keep replacing
 
 Read = TypeVar("Read")
-Entry = dict[str, Any] | None  # size and sha256; None: the file is not there
+Entry = dict[str, Any] | None  # size and sha256; None: the file does not exist
 
 
 class Digests:
-    """What each file may be: one thing, or several while it is being replaced.
+    """The digests that each file may have: one, or several while the file is being replaced.
 
-    A replacement is announced before it happens, so a crash leaves the old or the new file, and
-    either is in the list. A directory without the file is not checked.
+    A replacement is announced before it happens, so that after a crash the old or the new file is
+    there, and either is allowed. A directory without a digests.json is not checked.
     """
 
     def __init__(self, directory: Path, allowed: dict[str, list[Entry]]) -> None:
@@ -34,12 +34,12 @@ class Digests:
 
     @classmethod
     def of(cls, directory: Path) -> Digests:
-        """Of the files that are there now."""
+        """The digests of the files as they are now."""
         return cls(directory, {name: [entry_of(directory / name)] for name in _names(directory)})
 
     @classmethod
     def read(cls, directory: Path) -> Digests:
-        """The file's contents; a ValueError for another form, an OSError if unreadable."""
+        """Read digests.json. Raises ValueError if it has another form, OSError if unreadable."""
         if not os.path.lexists(directory / FILE):
             return cls(directory, {})
         allowed = json.loads(read_text(directory / FILE))
@@ -58,7 +58,7 @@ class Digests:
         return self._allowed.get(name, [None])
 
     def names(self) -> list[str]:
-        """The listed files of the directory itself. Names that lead elsewhere are not followed."""
+        """The listed files of the directory itself, without those of subdirectories."""
         return [name for name in self._allowed if Path(name).name == name]
 
     def __eq__(self, other: object) -> bool:
@@ -70,7 +70,7 @@ class Digests:
         return all(self._allowed.get(name) == other._allowed.get(name) for name in names)
 
     def problem(self, name: str) -> str | None:
-        """What is wrong with a file, or None. Takes as long as reading it."""
+        """What is wrong with a file, or None. It takes as long as reading the file."""
         if (allowed := self._allowed.get(name)) is None:
             return None
         try:
@@ -90,8 +90,8 @@ def read_at_rest(
     same: Callable[[Digests, Digests], bool],
     error: type[Exception],
 ) -> Read:
-    """read(digests) of a directory; again, if it was replaced meanwhile. What went wrong with one
-    that was being replaced is not told."""
+    """The result of read(digests) for a directory; it is read again if it was replaced meanwhile.
+    An error that such a replacement caused is not raised."""
     for _ in range(ATTEMPTS):
         before, problem = digests(), None
         try:
@@ -106,7 +106,8 @@ def read_at_rest(
 
 
 def entry_of(path: Path, sizes: set[int] | None = None) -> Entry:
-    """Size and digest of a plain file; of one that is of none of the `sizes`, the size alone."""
+    """Size and digest of a plain file. If its size is none of the `sizes`, the digest is left out:
+    the file is wrong in any case, and it may be huge."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise OSError("it is not a plain file")
@@ -125,7 +126,7 @@ def read_text(path: Path) -> str:
     if not stat.S_ISREG(about.st_mode):
         raise OSError("it is not a plain file")
     if about.st_size > LARGEST_TEXT:
-        raise ValueError(f"its {about.st_size:,} bytes are too many for a text of ours")
+        raise ValueError(f"it has {about.st_size:,} bytes, too many for such a file")
     return path.read_text(encoding="utf-8")
 
 

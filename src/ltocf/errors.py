@@ -1,4 +1,4 @@
-"""What a user can fix. Everything else that reaches the surface is a bug of ours.
+"""The errors that a user can fix. Any other exception that reaches them is a bug in ltocf.
 
 LtocfError
     ConfigError      a setting: an unknown key, model or value

@@ -1,8 +1,8 @@
-"""Writing so that a reader finds the whole or nothing, and a power cut does not undo it.
+"""Atomic and durable writing: readers find a complete file or none, and a power cut undoes nothing.
 
-What is written goes under a temporary name first, is made durable (fsync) and then renamed; the
-rename is made durable too. Whoever writes holds a lock, so a temporary name that is there when the
-lock is taken belongs to a process that died, and is removed.
+A file is written under a temporary name, synced to disk (fsync) and then renamed; the rename is
+synced too. A writer holds a lock, so a temporary file that exists when the lock is taken was left
+by a process that died, and is removed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ def new_directory(
     overwrite: bool = False,
     error: type[LtocfError] = DataError,
 ) -> Iterator[Path]:
-    """A temporary directory beside `path` that becomes `path` if the body succeeds, else vanishes.
+    """A temporary directory beside `path`. It becomes `path` if the body succeeds, and is removed
+    otherwise.
 
-    `path` may be absent or empty. With `overwrite` it may also hold an older one of ours, known by
-    the file `marker`; anything else is never removed. Failures to write are raised as `error`.
-    The directory gets a digests.json of the files in it.
+    `path` may be absent or empty. With `overwrite` it may also be an older directory of ours, which
+    has a file named `marker`; anything else is never removed. Failures to write are raised as
+    `error`. The directory gets a digests.json of its files.
     """
     target = real(path)
     with writing(path, error=error):
@@ -63,7 +64,7 @@ def replacing(path: Path, *, error: type[LtocfError] = DataError) -> Iterator[Pa
         temporary = _temporary(target)
         try:
             temporary.touch(exist_ok=False)
-            mode = temporary.stat().st_mode  # as the umask wants it; some libraries set their own
+            mode = temporary.stat().st_mode  # as the umask says; some libraries set another mode
             yield temporary
             temporary.chmod(mode)
             _sync(temporary)
@@ -88,7 +89,8 @@ def writing(path: str | Path, *, error: type[LtocfError] = DataError) -> Iterato
             yield
     except Busy as owner:
         raise error(
-            f"{path}: {owner} is writing it; wait until that has ended or choose another output"
+            f"{path}: is being written by {owner}; wait until that has finished, or choose another "
+            "output"
         ) from None
     except Exception as failure:
         if (reason := os_reason(failure)) is None:
@@ -105,22 +107,23 @@ def remove(path: Path) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether the name is one that only a running writer needs."""
+    """Whether the file is one that only a running writer needs: a temporary or a lock file."""
     return path.name.startswith(".") and path.name.endswith((TEMPORARY, ASIDE, LOCK))
 
 
 def real(path: str | Path) -> Path:
-    """Absolute and without symbolic links: what the path stands for is replaced, not the link."""
+    """The absolute path without symbolic links: a link's target is replaced, not the link."""
     return Path(os.path.realpath(path))
 
 
 def os_reason(failure: Exception) -> str | None:
-    """What the system said, if that is what failed; libraries in Rust wrap it in their errors."""
+    """The operating system's reason, if the system is what failed, else None. Libraries written in
+    Rust wrap it in their own errors."""
     if wrapped := re.search(r"\(os error (\d+)\)", str(failure)):
         return os.strerror(int(wrapped[1]))
     if isinstance(failure, OSError):
         return failure.strerror or str(failure)
-    # All that polars says of a disk that is full when it writes the end of a Parquet file.
+    # polars says no more than this if the disk is full when it writes the end of a Parquet file.
     incomplete = "transport error" in str(failure)
     return "the write was incomplete; is the disk full?" if incomplete else None
 
@@ -128,13 +131,13 @@ def os_reason(failure: Exception) -> str | None:
 def refuse_occupied(
     path: str | Path, *, marker: str, overwrite: bool, error: type[LtocfError] = DataError
 ) -> None:
-    """Raise what `new_directory` would, before the work that fills the directory is done."""
+    """Raise the error that `new_directory` would, but before the work that fills the directory."""
     target = real(path)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not (target / marker).is_file():
         raise error(
-            f"{path}: already exists and is no directory of ours (no {marker}); "
+            f"{path}: already exists and was not written by ltocf (it has no {marker}); "
             "choose another output"
         )
     if not overwrite:
@@ -144,8 +147,8 @@ def refuse_occupied(
 
 
 def refuse_file(path: Path, *, overwrite: bool, kinds: Sequence[str] = ()) -> None:
-    """Refuse to replace a file unless asked to, and one whose name ends in none of the `kinds`: to
-    be called before the work that fills it."""
+    """Refuse a file that exists, unless `overwrite`, and a name that ends in none of the `kinds`.
+    It is called before the work that fills the file."""
     if kinds and path.suffix not in kinds:
         raise ConfigError(f"unknown kind of file {path.name!r}; give one of: {', '.join(kinds)}")
     if path.exists() and not overwrite:
@@ -159,7 +162,7 @@ def _temporary(target: Path, suffix: str = TEMPORARY) -> Path:
 
 
 def _clear_leftovers(target: Path) -> None:
-    """Remove what dead processes left, and put back a directory that one had moved aside."""
+    """Remove what dead processes left, and put back a directory that one of them moved aside."""
     ours = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}({TEMPORARY}|{ASIDE})")
     inside = re.compile(rf"\..*\.[0-9a-f]{{8}}{TEMPORARY}")
     leftovers = [file for file in target.parent.iterdir() if ours.fullmatch(file.name)]
@@ -176,8 +179,8 @@ def _replace_directory(temporary: Path, target: Path) -> None:
     if not target.exists():
         temporary.rename(target)
     elif not _exchange(temporary, target):
-        # A directory cannot be renamed over a full one: step aside, step in, clear away. A crash
-        # in between is mended by the next writer, and readers find nothing until then.
+        # A directory cannot be renamed over one that is not empty, so the old one is moved aside
+        # first. After a crash in between, readers find nothing until the next writer puts it back.
         aside = _temporary(target, ASIDE)
         target.rename(aside)
         temporary.rename(target)
@@ -185,7 +188,7 @@ def _replace_directory(temporary: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two names in one step, where the system can: Linux does."""
+    """Swap two names in one step if the system can, which Linux does. Return whether it did."""
     if sys.platform != "linux":
         return False
     swap = getattr(ctypes.CDLL(None), "renameat2", None)

@@ -1,7 +1,7 @@
-"""Whether this process was forked from one in which polars had threads.
+"""Detect whether this process was forked from one in which polars had threads.
 
-A forked child has none of its parent's threads, but polars believes that they are there and waits
-for them for ever. Nothing can start them again in the child, so it is told what to do instead.
+A forked child has none of its parent's threads, but polars believes that they exist and waits for
+them forever. They cannot be restarted in the child, so an error says what to do instead.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from ltocf.errors import RunError
 
-TASKS = Path("/proc/self/task")  # Linux only; elsewhere nothing is known, and nothing refused
+TASKS = Path("/proc/self/task")  # Linux only; on other systems nothing is detected or refused
 
 
 class _PolarsThreads:
-    """Whether polars had threads: before the last fork, and in the process that this one came from.
+    """Whether polars had threads before the last fork, and whether this process lost them in one.
 
-    It is state of the process, as a fork is, and no setting: only the two hooks below write it.
+    A fork concerns the whole process, so this state is global. Only the two hooks below write it.
     """
 
     had_threads_before_fork = False
@@ -25,24 +25,25 @@ class _PolarsThreads:
 
 
 def refuse_forked() -> None:
-    """A RunError where polars would wait for ever."""
+    """Raise a RunError if polars would wait forever."""
     if _PolarsThreads.lost_threads:
         raise RunError(
             "this process was forked from one that had used polars, which hangs in the child; "
-            "start processes with 'spawn' or 'forkserver', or load the run after the fork alone "
+            "start processes with 'spawn' or 'forkserver', or load the run only after the fork "
             "(docs/service.md#processes-of-your-own)"
         )
 
 
 def _look() -> None:
-    """Before a fork. A child that forks in turn has no such threads, and its children hang too."""
+    """Called before a fork. A child that lost the threads has none to see, but its own children
+    would hang too."""
     _PolarsThreads.had_threads_before_fork = (
         _PolarsThreads.lost_threads or "polars-0" in _thread_names()
     )
 
 
 def _note() -> None:
-    """In the child."""
+    """Called in the child after a fork."""
     _PolarsThreads.lost_threads = _PolarsThreads.had_threads_before_fork
 
 

@@ -1,6 +1,6 @@
-"""One writer at a time: a lock of the operating system, on a file beside what is written.
+"""One writer at a time: an operating-system lock on a file beside what is written.
 
-The system releases it when its holder ends, however that happens.
+The system releases the lock when its holder ends, even if that is killed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SUFFIX = ".ltocf-lock"
-# A file system without locks, such as some network shares: one writer is then up to the user.
+# Errors of file systems without locks, such as some network shares. There the user must see to it
+# that only one process writes.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
-_held: dict[Path, int] = {}  # by this process: the thread that holds each
+_held: dict[Path, int] = {}  # the locks of this process, and the thread that holds each
 _guard = threading.Lock()
 
 

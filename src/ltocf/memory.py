@@ -1,4 +1,4 @@
-"""How much memory there is for this process, and saying beforehand that something will not fit."""
+"""How much memory this process may use, and a clear error beforehand if something will not fit."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 
 from ltocf.errors import ConfigError
 
-VARIABLE = "LTOCF_MEMORY"  # gigabytes: overrules what is found
-UNLIMITED = 1 << 60  # a control group without a limit says so by a number beyond this
+VARIABLE = "LTOCF_MEMORY"  # in gigabytes; overrides what is detected
+UNLIMITED = 1 << 60  # a control group of version 1 without a limit reports a number beyond this
 GIGABYTE = 1e9
 
 
 def require_memory(needed: float, what: str, advice: str) -> None:
-    """A ConfigError if `what` needs more bytes than are free; no check where that is unknown."""
+    """A ConfigError if `what` needs more bytes than are available; no check if that is unknown."""
     there = available_bytes()
     if there is not None and needed > there:
         raise ConfigError(
             f"{what} needs about {needed / GIGABYTE:.1f} GB of memory, but "
             f"{there / GIGABYTE:.1f} GB are available; {advice} "
-            f"({VARIABLE}=GB overrules what is available)"
+            f"(to override this check, set {VARIABLE} to gigabytes)"
         )
 
 
@@ -74,7 +74,7 @@ def _of_group(root: Path) -> Iterator[int]:
 
 
 def _reclaimable(folder: Path) -> int:
-    """Pages of files that the group can drop; they are counted as used."""
+    """Cached pages of files, which the kernel counts as used but can drop when memory is short."""
     try:
         lines = (folder / "memory.stat").read_text().splitlines()
         return int(dict(line.split() for line in lines).get("inactive_file", 0))

@@ -1,4 +1,4 @@
-"""The protocol by which long work reports how far it has come."""
+"""The protocol by which long work reports its progress."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ QUIET_SECONDS = 10
 
 
 class OutOfTime(Exception):
-    """What a `Progress` raises to end the work: training goes back to its best epoch and returns,
-    and what is of no use in part, such as a closed form, lets it through."""
+    """Raised by a `Progress` to end the work. Training catches it and returns its best epoch. Work
+    that is useless when incomplete, such as a closed form, lets it pass."""
 
 
 class Progress(Protocol):
-    """Called now and then with the stage, how much of it is done, and how much there is.
+    """Called now and then with the stage, how much of it is done, and the total.
 
-    `note` is what else is worth showing, such as a loss. A whole `done` ends a round: an epoch, a
-    trial. Where nobody knows how much there is, `total` is none.
+    `note` is anything else worth showing, such as a loss. An integer `done` ends a round, such as
+    an epoch or a trial. `total` is None if it is unknown.
     """
 
     def __call__(
@@ -34,9 +34,9 @@ def silent(stage: str, done: float, total: float | None = None, note: str = "") 
 
 @contextmanager
 def show_progress(**labels: str) -> Iterator[Progress]:
-    """A bar a stage on a terminal; elsewhere a line a round, or one every ten seconds.
+    """On a terminal, one bar per stage; elsewhere, a line per round, or one every ten seconds.
 
-    `labels` say what a stage is called here, such as training="updating".
+    `labels` rename stages, such as training="updating".
     """
     if not sys.stderr.isatty():
         yield Lines(labels)

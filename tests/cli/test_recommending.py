@@ -33,7 +33,7 @@ def test_recommend_answers_several_users_and_lists_the_unknown(ltocf, run, peopl
     assert [row["user"] for row in answer["recommendations"]] == [people[0]] * 2 + [people[1]] * 2
     assert answer["unknown_users"] == ["nobody"]
     code, out, err = ltocf(*arguments)
-    assert (code, err) == (0, "unknown users, passed over: nobody\n")
+    assert (code, err) == (0, "unknown users, ignored: nobody\n")
     assert f"for {people[1]}" in out
     code, out, err = ltocf(*arguments, "--strict")
     assert (code, out) == (2, "")
@@ -171,7 +171,7 @@ def test_an_interrupted_bulk_job_says_how_to_go_on(ltocf, run, tmp_path, monkeyp
     file = tmp_path / "lists.parquet"
     code, _, err = ltocf("recommend", run, "--all-users", "-o", file)
     assert code == 130
-    assert "Go on with the same command" in err
+    assert "Run the same command to continue" in err
     monkeypatch.undo()
     code, out, _ = ltocf("recommend", run, "--all-users", "-o", file, "--json")
     assert (code, json.loads(out)["resumed"]) == (0, 120)

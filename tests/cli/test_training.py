@@ -87,7 +87,7 @@ def test_an_output_that_is_taken_is_refused_before_anything_is_done(ltocf, log, 
     (log.parent / "taken").mkdir()
     (log.parent / "taken" / "precious").touch()
     code, _, err = ltocf("train", log.name, "-o", "taken")
-    assert code == 2 and "taken: already exists and is no directory of ours" in err
+    assert code == 2 and "taken: already exists and was not written by ltocf" in err
     assert not (log.parent / "visits-data").exists()
 
 
@@ -110,7 +110,7 @@ def test_a_log_is_read_with_the_options_of_prepare(ltocf, log):
     assert code == 0, err
     assert Dataset.load("run/data").split_kind == "leave-last-out"
     code, _, err = ltocf("train", "town", "--model", "popularity", "--user", "who")
-    assert code == 2 and "--user tells how to read a log, and 'town' is a data set" in err
+    assert code == 2 and "--user says how to read a log, but 'town' is an already" in err
 
 
 def test_a_closed_form_draws_no_curves(ltocf, log):

@@ -112,9 +112,9 @@ def edit_json(path: Path, **entries: object) -> None:
         (lambda d: edit_json(d / "dataset.json", counts={}), "lacks entries"),
         (lambda d: edit_json(d / "dataset.json", counts=7), "lacks entries"),
         (lambda d: edit_json(d / "dataset.json", version=99), "format 99, but this ltocf reads 1"),
-        (lambda d: edit_json(d / "dataset.json", format="x"), "not that of a data set"),
+        (lambda d: edit_json(d / "dataset.json", format="x"), "does not describe a data set"),
         (lambda d: (d / "dataset.json").write_text('{"a'), "not a prepared data set"),
-        (lambda d: (d / "dataset.json").write_text("[]"), "not that of a data set"),
+        (lambda d: (d / "dataset.json").write_text("[]"), "does not describe a data set"),
         (lambda d: (d / "dataset.json").unlink(), "not a prepared data set"),
     ],
 )
@@ -155,7 +155,7 @@ def test_what_is_there_is_not_overwritten_unless_asked(town, saved):
 def test_a_directory_that_is_not_ours_is_never_overwritten(town, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").touch()
-    message = r"already exists and is no directory of ours \(no dataset\.json\)"
+    message = r"already exists and was not written by ltocf \(it has no dataset\.json\)"
     with pytest.raises(DataError, match=message):
         town.save(tmp_path / "photos", overwrite=True)
     assert (tmp_path / "photos" / "cat.jpg").exists()

@@ -36,7 +36,12 @@ def same_twice(world: World, name: str, together: int = 2) -> int:
 def _went_well(name: str, ended: Ended) -> bool:
     if ended.code == 0:
         return True
-    reasons = ("is writing it", "was replaced by another", "was updated by another", "finished")
+    reasons = (
+        "is being written by",
+        "was replaced by another",
+        "was updated by another",
+        "finished",
+    )
     assert ended.clear and any(reason in ended.err for reason in reasons), (name, ended)
     return False
 

@@ -95,5 +95,5 @@ def test_learnable_weights_get_the_gradient_of_the_reference() -> None:
 
 @pytest.mark.parametrize("solver", ["exact", "adams_moulton"])
 def test_solvers_that_torchdiffeq_lacks_have_no_reference(solver: str) -> None:
-    with pytest.raises(ConfigError, match="torchdiffeq has no such solver"):
+    with pytest.raises(ConfigError, match="torchdiffeq does not have this solver"):
         LTOCF.Config(solver=solver, propagation="reference")

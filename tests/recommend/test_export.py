@@ -164,7 +164,7 @@ def test_onnx_scores_histories_as_a_blend_does(blend, tmp_path):
 
 def test_onnx_of_what_is_no_product_or_too_large_is_refused(hamlet, blend, tmp_path, monkeypatch):
     network = Recommender("multvae", epochs=1).fit(hamlet)
-    with pytest.raises(ConfigError, match=r"multvae is more than products.*--format lists"):
+    with pytest.raises(ConfigError, match=r"multvae cannot be written.*--format lists"):
         export(network, tmp_path / "out", ["onnx"])
     monkeypatch.setattr(onnx_scoring, "MOST_BYTES", 4 * 90 * 90 - 1)
     with pytest.raises(ConfigError, match=r"a table of 90 x 90 weights .*--format neighbours"):
@@ -195,7 +195,7 @@ def test_an_unknown_format_and_a_full_directory_are_refused(town, tmp_path):
         export(town, tmp_path / "out", ["faiss"])
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").touch()
-    with pytest.raises(DataError, match="already exists and is no directory of ours"):
+    with pytest.raises(DataError, match="already exists and was not written by ltocf"):
         export(town, tmp_path / "out")
 
 

@@ -66,7 +66,7 @@ print(child(lambda: sys.exit(child(lambda: recommender.recommend([0, 1], 2)))))
     told = outcome(script, run)
     assert str(-signal.SIGALRM) not in told
     assert told.count("was forked from one that had used polars") == 3
-    assert told.count("'spawn' or 'forkserver', or load the run after the fork alone") == 3
+    assert told.count("'spawn' or 'forkserver', or load the run only after the fork") == 3
 
 
 def test_a_child_is_told_whatever_model_was_fitted_and_whatever_it_asks_for(run, tmp_path):

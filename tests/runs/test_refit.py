@@ -74,13 +74,13 @@ def test_an_output_that_is_taken_is_refused_before_the_work(measured, tmp_path, 
     monkeypatch.setattr("ltocf.runs.refit.fit_for", lambda *_, **__: pytest.fail("it was fitted"))
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "precious").touch()
-    with pytest.raises(RunError, match="already exists and is no directory of ours"):
+    with pytest.raises(RunError, match="already exists and was not written by ltocf"):
         refit_run(measured, tmp_path / "taken")
 
 
 def test_a_run_that_is_not_finished_is_refused(hamlet, tmp_path):
     run = start_run(make_config({}, ["dim=4"]), tmp_path / "run", dataset=hamlet)
-    with pytest.raises(RunError, match="training has not ended; continue it"):
+    with pytest.raises(RunError, match="training has not finished; continue it"):
         refit_run(run, tmp_path / "deploy")
 
 

@@ -76,7 +76,7 @@ def test_an_interrupted_run_resumes_from_its_files_to_the_same_end(trained, haml
 
 
 def test_a_foreign_directory_is_refused(tmp_path):
-    with pytest.raises(RunError, match="not a run of ours"):
+    with pytest.raises(RunError, match="not a run directory"):
         Run.open(tmp_path)
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_file_is_named(copy, name, kind):
     [
         ("weights.safetensors", b"rubbish", "damaged run: weights.safetensors cannot be read"),
         ("config.toml", b"[train]\nepoch = 3", "damaged run: unknown key 'epoch'"),
-        ("history.jsonl", b"{}\n", "history.jsonl is not a history of ours"),
+        ("history.jsonl", b"{}\n", "history.jsonl is not a history that ltocf wrote"),
         ("data/train.parquet", b"PAR1", "damaged run: .*train.parquet cannot be read"),
         ("data/dataset.json", b"{}", "damaged run"),
         ("data/dataset.json", b"[" * 100_000, "damaged run"),
@@ -153,7 +153,7 @@ def test_weights_of_another_model_are_refused(copy):
     text = (copy / "config.toml").read_text()
     (copy / "config.toml").write_text(text.replace("dim = 8", "dim = 9"))
     (copy / "digests.json").unlink()
-    with pytest.raises(RunError, match="is of another model"):
+    with pytest.raises(RunError, match="belongs to another model"):
         Run.open(copy).load()
 
 
@@ -167,7 +167,7 @@ def test_a_run_without_weights_says_to_resume(hamlet, tmp_path):
     run = start_run(make_config({}, SETTINGS), tmp_path / "run", dataset=hamlet)
     with pytest.raises(RunError, match="continue it"):
         run.load()
-    with pytest.raises(RunError, match="training has not ended"):
+    with pytest.raises(RunError, match="training has not finished"):
         run.metrics()
 
 

@@ -126,7 +126,7 @@ def test_integer_ids_meet_text_ids(tmp_path):
     Recommender("popularity").fit(log).save(tmp_path / "run")
     news = pl.DataFrame({"user": ["2", "guest"], "item": ["20", "10"]})
     with pytest.raises(
-        DataError, match=r"user id 'guest' is not written as the 2 so far.*--text-ids"
+        DataError, match=r"user id 'guest' is not a whole number of 64 bits.*--text-ids"
     ):
         update_run(Run.open(tmp_path / "run"), news)
     updated, added = update_run(Run.open(tmp_path / "run"), news, text_ids=True)
@@ -338,7 +338,7 @@ def test_a_rollback_while_an_update_runs_is_refused(tmp_path):
     with (
         ThreadPoolExecutor() as pool,
         exclusive((tmp_path / "run").resolve()),
-        pytest.raises(RunError, match="is writing it"),
+        pytest.raises(RunError, match="is being written by"),
     ):
         pool.submit(rollback, tmp_path / "run").result()
     assert rollback(tmp_path / "run").current == 1

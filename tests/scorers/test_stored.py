@@ -124,5 +124,5 @@ def test_a_scorer_that_is_not_ours_is_named(tmp_path: Path) -> None:
     fitted("mf").save(tmp_path / "run")
     (tmp_path / "run" / "digests.json").unlink()
     save_arrays(tmp_path / "run" / "scorer.safetensors", {}, {"scorer": "{}"})
-    with pytest.raises(RunError, match=r"scorer\.safetensors is not one of ours"):
+    with pytest.raises(RunError, match=r"scorer\.safetensors is not one that ltocf wrote"):
         load_scorer(tmp_path / "run")

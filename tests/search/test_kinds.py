@@ -38,7 +38,7 @@ def test_the_kinds_of_a_log() -> None:
 
 
 def test_it_needs_a_kind_that_there_is() -> None:
-    with pytest.raises(ConfigError, match=r"the log has cart, dislike, purchase, return, view"):
+    with pytest.raises(ConfigError, match=r"choose one of: cart, dislike, purchase, return, view"):
         choose_weights(make_log(), Reading(kind="kind"), "sale")
     with pytest.raises(ConfigError, match="needs the column of kinds"):
         choose_weights(make_log(), Reading(), "purchase")

@@ -117,7 +117,7 @@ def test_a_search_does_not_undo_an_update(hamlet: Dataset, tmp_path: Path) -> No
         {},
     )
     use_version(tmp_path / "run", 2)
-    with pytest.raises(RunError, match="version 2 is in use, which the search did not make"):
+    with pytest.raises(RunError, match="the version in use, 2, was not made by the search"):
         RunKeeper.resume(tmp_path / "run", lambda saved: None)
 
 

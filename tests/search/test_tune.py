@@ -67,7 +67,7 @@ def test_a_model_may_be_given_by_its_name_and_paths_as_texts(hamlet, tmp_path):
 def test_a_study_of_other_choices_is_not_mixed_in(hamlet, tmp_path):
     config = make_config({}, ["model=gfcf"])
     tune(hamlet, config, tmp_path, trials=1, space=["rank=2:8"])
-    with pytest.raises(ConfigError, match="study of other data, settings or choices"):
+    with pytest.raises(ConfigError, match="study of other data, settings or ranges"):
         tune(hamlet, config, tmp_path, trials=1, space=["rank=2:9"])
     split = hamlet.split
     strangers = IdMap([f"other {id_}" for id_ in split.train.user_ids.ids])

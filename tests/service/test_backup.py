@@ -79,9 +79,9 @@ def test_nothing_is_overwritten_and_a_damaged_backup_is_refused(run, tmp_path):
     store.add([events_of(run)])
     backup = tmp_path / "backup"
     back_up(run, store, backup)
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         restore(backup, run, None)
-    with pytest.raises(DataError, match="has events already"):
+    with pytest.raises(DataError, match="already has events"):
         restore(backup, tmp_path / "there", str(run / "events.db"))
     store.close()
     backup.write_bytes(backup.read_bytes()[:-200])

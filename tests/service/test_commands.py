@@ -28,9 +28,12 @@ def test_one_request_is_answered_without_a_port(run, ltocf):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--host", "0.0.0.0"], "error: host 0.0.0.0 lets other machines in"),
+        (["--host", "0.0.0.0"], "error: host 0.0.0.0 admits other machines"),
         (["--update-every", "soon"], "error: cannot read 'soon' as a time"),
-        (["--events", "nowhere/events.db"], "error: nowhere/events.db: there is no directory"),
+        (
+            ["--events", "nowhere/events.db"],
+            "error: nowhere/events.db: the directory 'nowhere' does not exist",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_served(run, ltocf, arguments, said):
@@ -41,7 +44,7 @@ def test_what_is_wrong_is_said_before_anything_is_served(run, ltocf, arguments, 
 
 def test_a_directory_that_is_no_run_is_refused_and_stays_as_it_is(tmp_path, ltocf):
     code, _, err = ltocf("serve", tmp_path, "--port", 0)
-    assert code == 2 and "not a run of ours" in err
+    assert code == 2 and "not a run directory" in err
     assert not list(tmp_path.iterdir())
 
 

@@ -122,7 +122,7 @@ def test_writers_at_the_same_time_neither_lose_nor_repeat(store):
 
 
 def test_stores_that_cannot_be_opened(tmp_path):
-    with pytest.raises(DataError, match="there is no directory"):
+    with pytest.raises(DataError, match="does not exist; create it"):
         EventStore.open(tmp_path / "none" / "events.db")
     (tmp_path / "text").write_text("this is no database, but long enough to be looked at" * 50)
     with pytest.raises(DataError, match=r"cannot open the event store .*text.*not a database"):

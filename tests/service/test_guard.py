@@ -76,7 +76,7 @@ def test_no_path_reaches_the_file_system(serve, path):
 
 
 def test_listening_to_other_machines_needs_a_token(tmp_path):
-    with pytest.raises(ConfigError, match=r"host 0\.0\.0\.0 lets other machines in"):
+    with pytest.raises(ConfigError, match=r"host 0\.0\.0\.0 admits other machines"):
         _ = Settings(run=tmp_path, host="0.0.0.0").rules
     rules = Settings(run=tmp_path, host="0.0.0.0", token="x").rules
     assert (rules.read_needs_token, rules.rate, rules.hosts) == (True, 100.0, None)

@@ -33,7 +33,7 @@ def write(run, tmp_path):
 def test_a_file_that_is_right_is_checked(write, ltocf):
     path = write(port=0, timeout=5.0, name=["shop.example"], log_requests=True)
     code, out, err = ltocf("serve", "--config", path, "--check")
-    assert code == 0 and "nothing is wrong" in out + err
+    assert code == 0 and "no problem found" in out + err
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_file_that_is_right_is_checked(write, ltocf):
     [
         ({"prot": 1}, "unknown option 'prot'; choose from: "),
         ({"host": "0.0.0.0"}, "needs a token"),
-        ({"experiment": "A=current:0.5,B=candidate:0.5"}, "version candidate is not there"),
+        ({"experiment": "A=current:0.5,B=candidate:0.5"}, "version candidate does not exist"),
         ({"port": "many"}, "port"),
         ({"update_every": "often"}, "cannot read 'often' as a time"),
     ],

@@ -20,7 +20,7 @@ def open_events(run: Path, events: str | None) -> EventStore:
     from ltocf.runs.versions import refuse_foreign
     from ltocf.service.store.events import EventStore
 
-    refuse_foreign(run)  # nothing is made where there is no run
+    refuse_foreign(run)  # else opening the store would create a file in a directory not ours
     return EventStore.open(events or str(run / EVENTS))
 
 
@@ -63,7 +63,7 @@ def restore(
 
 
 def prune(run: RunPath, events: Events = None, as_json: Json = False) -> None:
-    """Remove events that all versions of a run have learned from: they are in its data set."""
+    """Remove events that all versions of a run have learned from; its data set keeps them."""
     from ltocf.service.upkeep.backup import prune_learned
 
     store = open_events(run, events)

@@ -13,11 +13,14 @@ from ltocf.cli.output import Json, print_json
 
 def cache(
     clear: Annotated[
-        bool, typer.Option("--clear", help="Remove what is there; all of it can be had again.")
+        bool,
+        typer.Option(
+            "--clear", help="Remove everything; it is downloaded or computed again when needed."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what is kept to save time (downloads, singular vectors), or remove it."""
+    """Show what is cached to save time (downloads, singular vectors), or remove it."""
     found = contents()
     if clear:
         clear_cache()

@@ -21,26 +21,25 @@ def compare(
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to compare: recall, ndcg, precision, hit, map, mrr or diversity; repeat "
-            "for more. "
-            "Default: recall, ndcg."
+            help="What to compare: recall, ndcg, precision, hit, map, mrr or diversity. Repeat it "
+            "for more. Default: recall, ndcg."
         ),
     ] = None,
     resamples: Annotated[
-        int, typer.Option(min=100, help="How many times to draw the users anew.")
+        int, typer.Option(min=100, help="How many bootstrap samples of the users to draw.")
     ] = 2000,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the differences: .png, .svg or .pdf."),
+        typer.Option(metavar="FILE", help="Draw the differences to a .png, .svg or .pdf file."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the drawing.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of the bootstrap.")] = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Put the test metrics of runs side by side, and tell whether the differences are chance.
+    """Put the test metrics of runs side by side, and say whether differences are due to chance.
 
-    Runs are compared with the first, user by user: the interval holds 95 % of what a bootstrap over
-    users gives, and p is how often chance alone would look like this.
+    Each run is compared with the first, user by user. The interval is a 95 % bootstrap interval
+    over users, and p is the probability of a difference this large by chance alone.
     """
     from ltocf.files import refuse_file
     from ltocf.pictures.style import PICTURES

@@ -6,7 +6,7 @@ from ltocf.cli.output import Json, print_json, print_table
 
 
 def configs(as_json: Json = False) -> None:
-    """List the settings that come with the package: what 'ltocf train --config' takes by name."""
+    """List the config files that come with the package, for 'ltocf train --config NAME'."""
     from ltocf.config import read_toml, shipped_configs
 
     files = shipped_configs()

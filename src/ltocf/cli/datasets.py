@@ -6,7 +6,7 @@ from ltocf.cli.output import Json, print_json, print_table
 
 
 def datasets(as_json: Json = False) -> None:
-    """The data sets that 'ltocf train' knows by name."""
+    """List the data sets that 'ltocf train' knows by name."""
     from dataclasses import asdict
 
     from ltocf.data.sources.catalog import PUBLISHED

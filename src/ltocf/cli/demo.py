@@ -20,7 +20,7 @@ def demo(
     ] = Path("runs/demo"),
     epochs: Annotated[int, typer.Option(help="Epochs of training for each model.")] = 12,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Take a hamlet instead of the town: a few seconds.")
+        bool, typer.Option("--quick", help="Use a smaller town; it takes a few seconds.")
     ] = False,
     serve: Annotated[
         bool, typer.Option("--serve", help="Then serve the town and open its page.")
@@ -70,5 +70,5 @@ def demo(
 def serve_town(output: Path) -> None:
     from ltocf.cli.serve import serve_until_stopped, settings_of
 
-    # Beside the run: the next demo replaces that.
+    # Events are kept beside the run, because the next demo replaces the run.
     serve_until_stopped(settings_of(output / "ltocf", str(output / "events.db")), open_browser=True)

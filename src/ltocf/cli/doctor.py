@@ -6,7 +6,7 @@ from ltocf.cli.output import Json, print_json, print_table
 
 
 def doctor(as_json: Json = False) -> None:
-    """Show what this computer has and what of it will be used: cores, memory, caches, GPU."""
+    """Show the cores, memory, caches and GPU of this computer, and how much of them is used."""
     from ltocf.machine import examine
 
     found = examine()

@@ -28,7 +28,7 @@ def evaluate(
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option(min=2, help="Train and test again on so many cuts of all pairs."),
+        typer.Option(min=2, help="Cross-validate: train and test on this many cuts of all pairs."),
     ] = None,
     by: Annotated[
         str, typer.Option(metavar="time|random", help="With --folds: how the pairs are cut.")
@@ -37,7 +37,7 @@ def evaluate(
         bool,
         typer.Option(
             "--diversity",
-            help="Show what diversity costs in NDCG and gains, on validation pairs.",
+            help="Show how much NDCG each level of diversity costs, on validation pairs.",
         ),
     ] = False,
     alike_by: AlikeBy = "attributes",
@@ -45,7 +45,7 @@ def evaluate(
 ) -> None:
     """Test a run on the pairs that were held out: every unseen item is a candidate."""
     if diversity and folds is not None:
-        raise ConfigError("say which: either --folds or --diversity")
+        raise ConfigError("give either --folds or --diversity, not both")
 
     from ltocf.runs.loading import load_run
     from ltocf.runs.pipeline import test

@@ -19,7 +19,7 @@ def explain(
     most: Annotated[int, typer.Option(min=1, help="How many reasons to show.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Tell why a user's score of an item is what it is: exact terms that sum to the score."""
+    """Explain a user's score of an item by exact terms that sum to the score."""
     what, who = the_only(item, "--item"), the_only(user, "--user")
     if what is None:
         raise ConfigError("say what to explain: --item ID")

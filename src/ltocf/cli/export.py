@@ -14,20 +14,21 @@ from ltocf.cli.output import Json, print_json
 def export(
     run: RunPath,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write it.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="The directory to write.")
     ],
     format: Annotated[
         list[str] | None,
         typer.Option(
             "--format",
             "-f",
-            help="What to write: lists or neighbours, which every model has; parquet or hnsw of a "
-            "model of vectors; states of ltocf; onnx of both and of linear models. Repeat.",
+            help="What to write. Every model has lists and neighbours; a model of vectors also has "
+            "parquet and hnsw; ltocf has states; models of vectors and linear models have onnx. "
+            "Repeat it for more. Default: parquet.",
         ),
     ] = None,
     k: K = 10,
     csv: Annotated[
-        bool, typer.Option("--csv", help="Lists and neighbours as CSV instead of Parquet.")
+        bool, typer.Option("--csv", help="Write lists and neighbours as CSV instead of Parquet.")
     ] = False,
     overwrite: Overwrite = False,
     as_json: Json = False,

@@ -21,7 +21,8 @@ def items(
         Path, typer.Argument(metavar="RUN", help="A run or a data set.", show_default=False)
     ],
     search: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="List the items whose name or id has this.")
+        str | None,
+        typer.Option(metavar="TEXT", help="List the items whose name or id contains this."),
     ] = None,
     where: Where = None,
     count: Annotated[
@@ -31,7 +32,7 @@ def items(
     k: K = 20,
     as_json: Json = False,
 ) -> None:
-    """Show what is known of the items: their attributes, or those of some items."""
+    """Summarise the attributes of all items, or list the items that match."""
     from ltocf.data.dataset import Dataset
     from ltocf.recommend.items import count_values, describe, find_items
     from ltocf.runs.versions import current_path

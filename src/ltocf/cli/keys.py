@@ -28,11 +28,12 @@ def keys(
         typer.Option(help="What a new key may do: read, write or admin; repeat for more."),
     ] = None,
     grace: Annotated[
-        str, typer.Option(metavar="TIME", help="How long a rotated key works beside the new one.")
+        str,
+        typer.Option(metavar="TIME", help="How long the old key still works after a rotation."),
     ] = "1d",
     as_json: Json = False,
 ) -> None:
-    """Keys of the service's clients: list, add, rotate, remove. A key is shown once."""
+    """List, add, rotate or remove the keys of a service's clients. A new key is shown only once."""
     from ltocf.cli.serve import seconds
     from ltocf.service.access.keys import add_key, read_keys, remove_key, rotate_key
 

@@ -11,7 +11,7 @@ import typer
 
 
 def _option(type_: Any, help: str, *names: str, **more: Any) -> Any:
-    """An option that is None unless it is given, so that a command can tell."""
+    """An option that is None unless it is given, so that a command knows which ones were given."""
     return Annotated[type_ | None, typer.Option(*names, help=help, show_default=False, **more)]
 
 
@@ -28,28 +28,31 @@ READING: dict[str, Any] = {
     "rating": _column("ratings"),
     "threshold": _option(
         float,
-        "Ratings from here on are likes. A lower one is kept as seen: it is neither learned nor "
-        "recommended.",
+        "A rating of at least this is a like. An item with a lower rating counts as seen: the "
+        "model does not learn from it, and it is not recommended to that user.",
     ),
     "weight": _option(
-        str, "How strong an interaction is: plays, a quantity or a rating.", metavar="COLUMN"
+        str,
+        "The column of weights, which say how strong an interaction is: plays, a quantity or a "
+        "rating.",
+        metavar="COLUMN",
     ),
     "repeats": _option(
         str,
-        "How the weights of a repeated pair become one. Without --weight each row weighs 1, so "
-        "that sum counts the rows.",
+        "How the weights of a repeated pair are combined. Without --weight each row weighs 1, so "
+        "'sum' counts the rows.",
         metavar="sum|max",
     ),
     "kind": _option(
         str,
-        "The column that tells views from purchases; --weigh says what each kind counts.",
+        "The column that tells views from purchases. --weigh gives each kind its weight.",
         metavar="COLUMN",
     ),
     "weigh": _option(
         str,
-        "What each kind counts: view=1,cart=3,purchase=5,return=-5,dislike=hide. Below 0 it takes "
-        "back, 0 is passed over, and 'hide' is never recommended again. 'auto' chooses the weights "
-        "(prepare --target KIND).",
+        "The weight of each kind: view=1,cart=3,purchase=5,return=-5,dislike=hide. A weight below "
+        "0 takes earlier interactions back, 0 ignores the row, and 'hide' means never recommend "
+        "the item to that user again. 'auto' chooses the weights (prepare --target KIND).",
         metavar="KIND=N,...",
     ),
     "time_format": _option(
@@ -59,43 +62,49 @@ READING: dict[str, Any] = {
         metavar="FORM",
     ),
     "separator": _option(
-        str, "What stands between columns, such as ';' or '::'. By default it is found."
+        str, "The separator of columns, such as ';' or '::'. By default it is detected."
     ),
     "header": _option(
         bool,
-        "Whether the first row names the columns. By default it is found out.",
+        "Whether the first row names the columns. By default it is detected.",
         "--header/--no-header",
     ),
-    "encoding": _option(str, "Such as utf-8, utf-16 or latin-1. By default it is found out."),
+    "encoding": _option(
+        str, "The text encoding, such as utf-8, utf-16 or latin-1. By default it is detected."
+    ),
     "skip_bad": _option(
         bool,
-        "Pass over rows that cannot be read, and count them, instead of failing.",
+        "Skip and count rows that cannot be read, instead of failing.",
         "--skip-bad",
     ),
 }
 # The other fields of `data.ingest.prepare.Recipe`.
 SPLITTING: dict[str, Any] = {
-    "min_user": _option(int, "Interactions that a user must have. Default: 1."),
-    "min_item": _option(int, "Interactions that an item must have. Default: 1."),
-    "max_user": _option(int, "Keep the latest so many interactions of each user. Default: all."),
+    "min_user": _option(int, "Drop users with fewer interactions than this. Default: 1."),
+    "min_item": _option(int, "Drop items with fewer interactions than this. Default: 1."),
+    "max_user": _option(
+        int, "Keep at most this many interactions of each user, the latest ones. Default: all."
+    ),
     "split": _option(
         str,
         "How to choose test pairs: ratio, temporal, leave-last-out, cold-items (all pairs of a "
         "tenth of the items), users (all pairs of a tenth of the people) or none. Default: ratio.",
     ),
-    "ratio": _option(float, "The share of train. Default: 0.8."),
+    "ratio": _option(float, "The share of pairs that go to train. Default: 0.8."),
     "unknown": _option(
-        str, "Test pairs that train does not know: drop, keep or error. Default: drop."
+        str,
+        "What to do with test pairs whose user or item is not in train: drop, keep or error. "
+        "Default: drop.",
     ),
     "validation": _option(
-        float, "The share of train to hold out, to choose an epoch by. Default: none."
+        float, "The share of train to hold out for choosing the best epoch. Default: none."
     ),
 }
 
 
 def with_log_options(*tables: dict[str, Any]) -> Callable[..., Callable[..., None]]:
-    """A command that also takes these options, and receives those that were given in one
-    dictionary, `given`, by the names of the fields of `Reading` and `Recipe`."""
+    """Decorate a command to take these options too. It receives those that were given in one
+    dictionary, `given`, keyed by the field names of `Reading` and `Recipe`."""
     options = {name: kind for table in tables for name, kind in table.items()}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

@@ -13,19 +13,19 @@ def models(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[MODEL]", help="Show the settings of this one.", show_default=False
+            metavar="[MODEL]", help="Show the settings of this model.", show_default=False
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what --model takes, or the settings of one model and their defaults."""
+    """List the models that --model takes, or the settings of one model and their defaults."""
     from ltocf.models import MODELS, check_settings, summary
 
     if name is None and not as_json:
         for known in MODELS:
             print(f"{known:<12} {summary(known)}")
-        print(f"{'auto':<12} The best of these and of their blends: what a search finds.")
-        print("ltocf models MODEL shows the settings of one.")
+        print(f"{'auto':<12} A search for the best of these models and of their blends.")
+        print("ltocf models MODEL shows the settings of one model.")
         return
     settings = {
         known: check_settings(known, {}).model_dump(mode="json")

@@ -27,7 +27,7 @@ def _all_existing(runs: list[Path]) -> list[Path]:
     return [_existing(run) for run in runs]
 
 
-# Checked before the command starts: what is no run is told at once.
+# Checked before the command starts, so that a wrong path fails at once and not after torch loads.
 RunPath = Annotated[
     Path,
     typer.Argument(metavar="RUN", help="A run directory.", show_default=False, callback=_existing),
@@ -38,16 +38,15 @@ RunPaths = Annotated[
         metavar="RUN...", help="Run directories.", show_default=False, callback=_all_existing
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-K = Annotated[
-    int, typer.Option("--k", "-k", help="How many to list; where there are fewer, all of them.")
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
+K = Annotated[int, typer.Option("--k", "-k", help="How many to list, at most.")]
 Where = Annotated[
     list[str] | None,
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Only items such as category=tea, price<20 or tags~vegan; repeat for more.",
+        help="List only the items that meet this condition, such as category=tea, price<20 or "
+        "tags~vegan. Repeat it for more conditions.",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail if any id is unknown.")]
@@ -57,7 +56,7 @@ History = Annotated[
     typer.Option(
         "--history",
         metavar="ID,ID,...",
-        help="For somebody new: the items that they have, the latest last; repeat for more people.",
+        help="A new person's items, the latest last. Repeat it for more people.",
     ),
 ]
 
@@ -67,14 +66,14 @@ Threads = Annotated[
         "--threads",
         metavar="N",
         min=1,
-        help="How many threads to compute with. By default, as many as there are cores that this "
-        "process may use.",
+        help="How many threads to compute with. By default, one for each core that this process "
+        "may use.",
         show_default=False,
     ),
 ]
 
 
-# What torchrun says in the environment, so that a command need not load torch to know it.
+# torchrun sets these variables. Reading them here spares a command from loading torch.
 def process_count() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
@@ -86,15 +85,19 @@ def owns_the_output() -> bool:
 
 
 def with_threads(command: Callable[..., None], *, several: bool) -> Callable[..., None]:
-    """The command with the option --threads, which holds for all that it computes. `several`
-    processes, started by torchrun, may share its work; the first one speaks for them."""
+    """The command with an option --threads, which limits everything that it computes.
+
+    With `several`, torchrun may start several processes that share the work; only the first of them
+    prints."""
 
     @wraps(command)
     def run(*arguments: Any, threads: int | None, **options: Any) -> None:
         from ltocf.threads import use_threads
 
         if not several and process_count() > 1:
-            raise ConfigError(f"'{command.__name__}' is for one process; start it without torchrun")
+            raise ConfigError(
+                f"'{command.__name__}' runs in one process only; start it without torchrun"
+            )
         use_threads(threads)
         if "TORCHELASTIC_RUN_ID" not in os.environ:
             command(*arguments, **options)
@@ -124,7 +127,7 @@ def split_ids(texts: Sequence[str]) -> list[str]:
 
 
 def refuse_unknown(run: Path, strict: bool = False, **ids: Sequence[str] | None) -> None:
-    """Tell an unknown user or item at once: what answers about the known takes seconds to load."""
+    """Refuse an unknown user or item at once, before the seconds that loading the model takes."""
     from ltocf.recommend.ids import refuse_unknown as refuse
     from ltocf.runs.versions import current_path
 

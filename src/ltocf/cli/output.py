@@ -49,8 +49,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 def _print_wrapped(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]
 ) -> None:
-    """The same with cells that are folded to fit, and with letters of any width; it takes a
-    library that is slower to load than a list is to make."""
+    """The same, but cells wrap to fit and characters may have any width. rich does that, which
+    takes longer to load than a typical list takes to compute; so it is used only where needed."""
     from rich.console import Console
     from rich.table import Table
 
@@ -60,7 +60,7 @@ def _print_wrapped(
     for row in rows:
         table.add_row(*row)
     width = None if sys.stdout.isatty() else 240
-    # An id such as '[red]' is no markup.
+    # Without markup: an id such as '[red]' must be printed as it is.
     Console(width=width, markup=False, emoji=False, highlight=False).print(table)
 
 

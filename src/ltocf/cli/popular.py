@@ -17,9 +17,10 @@ def popular(
         Path, typer.Argument(metavar="RUN", help="A run or a data set.", show_default=False)
     ],
     trending: Annotated[
-        bool, typer.Option("--trending", help="What is surely touched more than before.")
+        bool,
+        typer.Option("--trending", help="List items that are clearly touched more than before."),
     ] = False,
-    new: Annotated[bool, typer.Option("--new", help="What arrived last.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="List the items that arrived last.")] = False,
     window: Annotated[
         str | None,
         typer.Option(
@@ -32,9 +33,9 @@ def popular(
     k: K = 10,
     as_json: Json = False,
 ) -> None:
-    """List what is popular, trending or new with everybody."""
+    """List the items that are popular, trending or new, the same for everybody."""
     if trending and new:
-        raise ConfigError("say which: either --trending or --new")
+        raise ConfigError("give either --trending or --new, not both")
 
     from ltocf.data.dataset import Dataset
     from ltocf.recommend.boards import board, parse_window

@@ -35,7 +35,7 @@ def prepare(
         typer.Option(
             "--ordered/--unordered",
             help="With a folder of train.txt and test.txt: whether each line lists a user's items "
-            "from the first to the last. By default it is found out.",
+            "from the earliest to the latest. By default it is detected.",
             show_default=False,
         ),
     ] = None,
@@ -52,11 +52,13 @@ def prepare(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="With --weigh auto: the kind that matters, on which the weights are chosen.",
+            help="With --weigh auto: the kind to predict best; the weights are chosen for it.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of a random split.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old one.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing data set.")
+    ] = False,
     as_json: Json = False,
     *,
     given: dict[str, Any],
@@ -72,7 +74,7 @@ def prepare(
         kinds = ",".join(f"{kind}={value}" for kind, value in given["weigh"].items())
         chosen = [f"kinds: {kinds} (chosen on held-out pairs of {target!r})"]
     elif target is not None:
-        raise ConfigError("--target is of --weigh auto, which chooses the weights of kinds")
+        raise ConfigError("--target needs --weigh auto, which chooses the weights of kinds")
     recipe = Recipe(**given, seed=seed)
     if is_text_folder(log):
         lines, facts = prepare_text_folder(

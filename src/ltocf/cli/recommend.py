@@ -35,14 +35,12 @@ def recommend(
     history: History = None,
     k: K = 10,
     keep_seen: Annotated[
-        bool, typer.Option("--keep-seen", help="Also list what they already have.")
+        bool, typer.Option("--keep-seen", help="Also list items that the person already has.")
     ] = False,
     candidates: Annotated[
         Ids, typer.Option(metavar="ID,ID,...", help="The only items to choose from.")
     ] = None,
-    exclude: Annotated[
-        Ids, typer.Option(metavar="ID,ID,...", help="Items that are never chosen.")
-    ] = None,
+    exclude: Annotated[Ids, typer.Option(metavar="ID,ID,...", help="Items to leave out.")] = None,
     where: Where = None,
     exclude_file: ExcludeFile = None,
     boost: Boosts = None,
@@ -52,11 +50,15 @@ def recommend(
     alike_by: AlikeBy = "attributes",
     gradient_steps: Annotated[
         int,
-        typer.Option(min=0, help="With --history: how many gradient steps find their own vector."),
+        typer.Option(
+            min=0,
+            help="With --history, for a model with a vector per user: how many gradient steps to "
+            "take to find the new person's vector.",
+        ),
     ] = 0,
     strict: Strict = False,
     all_users: Annotated[
-        bool, typer.Option("--all-users", help="Make everybody's list, into the file of --output.")
+        bool, typer.Option("--all-users", help="Write the list of every user to --output FILE.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -64,10 +66,12 @@ def recommend(
             "--output", "-o", metavar="FILE", help="Write the lists to a .parquet or .csv file."
         ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old file.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing file.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """List the best items for known users, for anybody by what they have, or for everybody."""
+    """List the best items for known users, for new people from their items, or for every user."""
     if (user is not None) + (history is not None) + all_users != 1:
         raise ConfigError("say for whom: either --user ID, --history ID,ID,... or --all-users")
     if all_users and output is None:
@@ -112,7 +116,7 @@ def recommend(
         _print_lists(found)
     for kind, ids in unknown.items():
         if ids and not as_json:
-            say(f"{kind.replace('_', ' ')}, passed over: {', '.join(map(str, ids))}")
+            say(f"{kind.replace('_', ' ')}, ignored: {', '.join(map(str, ids))}")
 
 
 def _recommend_new(
@@ -140,7 +144,10 @@ def _recommend_all(
         with show_progress() as progress:
             report = recommend_all(recommender, output, k, **choice, progress=progress)
     except KeyboardInterrupt:
-        say(f"\nstopped; finished lists are kept in {output}.parts. Go on with the same command")
+        say(
+            f"\nstopped; finished lists are kept in {output}.parts. "
+            "Run the same command to continue"
+        )
         raise typer.Exit(130) from None
     if as_json:
         print_json(asdict(report))

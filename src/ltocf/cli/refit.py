@@ -26,7 +26,7 @@ def refit(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Fit a measured run anew to all of its pairs, test included: the model to deploy."""
+    """Fit a tested run's model again, to all pairs, test included: the model to deploy."""
     from ltocf.runs.run import Run
 
     opened = Run.open(run)

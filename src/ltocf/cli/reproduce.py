@@ -23,8 +23,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[STUDY]... [KEY=VALUE]...",
-            help="Studies by name, or 'all'; settings such as epochs=4 go to every training. "
-            "Without a study, they are listed with what each takes.",
+            help="Studies by name, or 'all'; settings such as epochs=4 apply to every training. "
+            "Without a study, the studies are listed with the time that each takes.",
             show_default=False,
         ),
     ] = None,
@@ -35,8 +35,8 @@ def reproduce(
     budget: Annotated[
         BudgetName | None,
         typer.Option(
-            help="What to spend: quick shows in minutes that every study runs; full gives figures "
-            "that mean something. Default: quick on the town, full elsewhere.",
+            help="How much time to spend: quick shows in minutes that every study runs; full gives "
+            "meaningful figures. Default: quick on the town, full elsewhere.",
             show_default=False,
         ),
     ] = None,
@@ -83,7 +83,7 @@ def reproduce(
         with show_progress() as progress:
             report = run(studies, plan, output, progress)
     except KeyboardInterrupt:
-        say("\nstopped; what is trained is kept. The same command continues.")
+        say("\nstopped; finished trainings are kept. Run the same command to continue.")
         raise typer.Exit(130) from None
     if as_json:
         print_json({"report": str(report), "studies": [study.name for study in studies]})

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 ExcludeFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Items that are never chosen, an id on each line."),
+    typer.Option(metavar="FILE", help="A file of items to leave out, one id per line."),
 ]
 Boosts = Annotated[
     list[str] | None,
     typer.Option(
         "--boost",
         metavar="CONDITION:FACTOR",
-        help="Multiply the scores of some items, such as new:1.2; repeat for more.",
+        help="Multiply the scores of the items that meet a condition, such as new:1.2. Repeat it "
+        "for more.",
     ),
 ]
 AtMost = Annotated[
@@ -30,7 +31,7 @@ AtMost = Annotated[
     typer.Option(
         "--at-most",
         metavar="N:ATTRIBUTE",
-        help="At most so many items of a list with the same value, such as 2:category.",
+        help="List at most N items with the same value of an attribute, such as 2:category.",
     ),
 ]
 Pins = Annotated[
@@ -39,12 +40,19 @@ Pins = Annotated[
 Diversity = Annotated[
     float,
     typer.Option(
-        min=0, max=1, help="From 0, the best by score, to 1, as unlike each other as possible."
+        min=0,
+        max=1,
+        help="How different the items of a list should be: 0 ranks by score alone, 1 makes them as "
+        "different from each other as possible.",
     ),
 ]
 AlikeBy = Annotated[
     str,
-    typer.Option("--alike-by", metavar="attributes|vectors", help="What makes two items alike."),
+    typer.Option(
+        "--alike-by",
+        metavar="attributes|vectors",
+        help="With --diversity: what makes two items alike.",
+    ),
 ]
 
 

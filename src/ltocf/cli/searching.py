@@ -26,8 +26,8 @@ def search(
     deploy: bool,
     as_json: bool,
 ) -> None:
-    """Search until `seconds` after `began`, show how it goes, and print what was found; without
-    settings, go on with the search at `output`."""
+    """Search until `seconds` after `began`, show progress, and print the result. Without settings,
+    continue the search at `output`."""
     from ltocf.deadlines import spoken, usual_seconds
     from ltocf.search.process.job import Job, pairs_in
     from ltocf.search.process.supervisor import supervise
@@ -46,7 +46,8 @@ def search(
         resume,
     )
 
-    def tell(line: str) -> None:  # once there is something to tell, so that an error stands alone
+    # The opening line waits for the first result, so that an early error is all that is printed.
+    def tell(line: str) -> None:
         say("\n".join([*opening, line]))
         opening.clear()
 

@@ -24,12 +24,12 @@ Events = Annotated[
         metavar="STORE",
         envvar="LTOCF_EVENTS",
         show_envvar=True,
-        help="Where events are kept: a SQLite file or postgresql://user@host/database. "
+        help="Where events are stored: a SQLite file or postgresql://user@host/database. "
         "Default: events.db in the run's directory.",
     ),
 ]
-# What the parser raises for every wrong option. Old versions of typer take it from click, which new
-# ones no longer install; its child is public in both.
+# The parser raises this for every wrong option. Old versions of typer take it from click, which new
+# versions no longer install. Its subclass BadParameter is public in both.
 USAGE_ERROR: Any = typer.BadParameter.__base__
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -40,10 +40,11 @@ def serve(
     config: ConfigFile = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Say whether it could be served so, and exit."),
+        typer.Option("--check", help="Check that the run can be served so, and exit."),
     ] = False,
     host: Annotated[
-        str, typer.Option(help="The address to listen on. Others than loopback need a token.")
+        str,
+        typer.Option(help="The address to listen on. Any other than loopback needs a token."),
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 takes a free one.")
@@ -54,7 +55,8 @@ def serve(
         typer.Option(
             envvar="LTOCF_TOKEN",
             show_envvar=True,
-            help="What clients must send to write or delete, and from other machines for all.",
+            help="The secret that clients must send to write or delete, and, from other machines, "
+            "for every request.",
         ),
     ] = None,
     name: Annotated[
@@ -62,7 +64,8 @@ def serve(
         typer.Option(
             "--name",
             metavar="HOST",
-            help="A host name to answer to, such as behind a proxy; repeat for more.",
+            help="A host name to answer to, such as the public one behind a proxy. Repeat it for "
+            "more.",
         ),
     ] = None,
     proxy: Annotated[
@@ -70,71 +73,83 @@ def serve(
         typer.Option(
             "--proxy",
             metavar="ADDRESS",
-            help="The address of a proxy whose X-Forwarded-For names the client; repeat for more.",
+            help="The address of a trusted proxy, whose X-Forwarded-For names the client. Repeat "
+            "it for more.",
         ),
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
             min=0,
-            help="Requests a second from one client; 0 for any number. Default: any number on "
-            "loopback, else 100.",
+            help="Requests per second that one client may send; 0 for no limit. Default: no limit "
+            "on loopback, 100 otherwise.",
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds after which a request is given up.")
+        float, typer.Option(min=0.1, help="Seconds after which a request is abandoned.")
     ] = 10.0,
     fade_after: Annotated[
         float,
         typer.Option(
-            min=0, help="What somebody was shown so often in vain counts half; 0 for never."
+            min=0,
+            help="An item that a person was shown this often and did not touch gets half its "
+            "score; 0 turns this off.",
         ),
     ] = 10.0,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="How many processes answer requests.")] = 1,
     update_every: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Train the events in this often, such as 30m or 1h."),
+        typer.Option(
+            metavar="TIME", help="How often the model learns from new events, such as 30m or 1h."
+        ),
     ] = None,
     keys: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keys of clients with scopes, made by 'ltocf keys'."),
+        typer.Option(
+            metavar="FILE", help="The file of clients' keys and scopes, made by 'ltocf keys'."
+        ),
     ] = None,
     experiment: Annotated[
         str | None,
         typer.Option(
             metavar="ARMS",
-            help="Versions to compare by people, such as A=current:0.9,B=candidate:0.1.",
+            help="Versions to compare in an A/B test and the share of people who get each, such as "
+            "A=current:0.9,B=candidate:0.1.",
         ),
     ] = None,
     shadow: Annotated[
         str | None,
         typer.Option(
             metavar="VERSION",
-            help="A version that is judged on all events and shown to nobody, such as candidate.",
+            help="A version that is measured on all events but shown to nobody, such as candidate.",
         ),
     ] = None,
     log_requests: Annotated[
         bool, typer.Option(help="Write one JSON line for each request to standard error.")
     ] = False,
     log_paths: Annotated[
-        bool, typer.Option("--log-paths", help="With their paths, which name people and items.")
+        bool,
+        typer.Option(
+            "--log-paths",
+            help="Log requests with their paths, which contain the ids of people and items.",
+        ),
     ] = False,
     trace: Annotated[
         bool,
-        typer.Option("--trace", help="Send OpenTelemetry spans, to where its OTEL_ variables say."),
+        typer.Option("--trace", help="Send OpenTelemetry spans, as the OTEL_ variables configure."),
     ] = False,
     get: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="Answer one GET request on standard output and exit."),
     ] = None,
 ) -> None:
-    """Serve a run over HTTP: lists that know each event at once, their reasons, and a page."""
+    """Serve a run over HTTP: lists that follow every event at once, their reasons, and a page."""
     settings = make_settings(context.params)
     if check:
         from ltocf.service.server import check as check_settings
 
         check_settings(settings)
-        say(f"{config or settings.run}: nothing is wrong")
+        say(f"{config or settings.run}: no problem found")
     elif get is not None:
         answer_one(settings, get)
     else:

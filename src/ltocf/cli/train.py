@@ -20,7 +20,7 @@ from ltocf.progress import show_progress
 if TYPE_CHECKING:
     from ltocf.config import RunConfig
 
-SEARCH = "auto"  # what a model is called that a search is to find
+SEARCH = "auto"  # stands where a model's name would, and asks for a search
 WHAT_TO_DO = (
     "say what to learn from: a log of your own (ltocf train LOG.csv), a data set that 'ltocf "
     "prepare' made, a name from 'ltocf datasets', or 'town' to try it (ltocf train town)"
@@ -51,7 +51,7 @@ def train(
         str | None,
         typer.Option(
             "--model",
-            help="Fit this one of 'ltocf models', such as ltocf. Default: search for the best.",
+            help="Fit this model of 'ltocf models', such as ltocf. Default: search for the best.",
         ),
     ] = None,
     config: Annotated[
@@ -67,7 +67,7 @@ def train(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How long to search: 90 (seconds), 10m or 1h. Default: longer, the more data.",
+            help="How long to search: 90 (seconds), 10m or 1h. The default grows with the data.",
             show_default=False,
         ),
     ] = None,
@@ -76,53 +76,60 @@ def train(
         typer.Option(
             metavar="time|none",
             help="With a folder of train.txt and test.txt: whether its lines list items from the "
-            "first to the last. By default it is found out.",
+            "earliest to the latest. By default it is detected.",
             show_default=False,
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run, or with a search.")
+        bool, typer.Option("--resume", help="Continue an interrupted run, or a search.")
     ] = False,
     deploy: Annotated[
         bool,
         typer.Option(
             "--deploy",
             "--refit",
-            help="Then fit the chosen model to all pairs, test included, as 'ltocf refit' does; it "
-            "goes to RUN-deploy.",
+            help="Then fit the chosen model to all pairs, test included, as 'ltocf refit' does. It "
+            "is saved in RUN-deploy.",
         ),
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an old run.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing run.")
+    ] = False,
     as_json: Json = False,
     *,
     given: dict[str, Any],
 ) -> None:
-    """Find the best model for a log, or train one by name, and test it once; everything goes into a
-    run directory. A search saves its best so far as it goes: stop it whenever you like."""
+    """Find the best model for a log, or train one by name, and test it once. Everything is saved in
+    a run directory. A search always has its best model so far saved: stop it whenever you like."""
     from ltocf.deadlines import parse_seconds
     from ltocf.runs.settings import parse_overrides
     from ltocf.search.process.job import is_search, ordered_by
 
     began = time.time()
     if deploy and process_count() > 1:
-        raise ConfigError("--deploy is for one process; run 'ltocf refit' after the training")
+        raise ConfigError(
+            "--deploy does not work under torchrun; run 'ltocf refit' after the training"
+        )
     seconds = None if budget is None else parse_seconds(budget)
-    ordered_by(order)  # to be refused before anything is done
+    ordered_by(order)  # called for its check: a bad --order is refused before any work
     words = [word for word in arguments or [] if "=" not in word]
     overrides = parse_overrides(word for word in arguments or [] if "=" in word)
     if len(words) > 1:
-        raise ConfigError(f"one data set at a time, got: {', '.join(words)}")
+        raise ConfigError(f"give one data set, got: {', '.join(words)}")
     overrides |= {"dataset": words[0]} if words else {}
     overrides |= {"model": model} if model else {}
     if resume:
         if output is None or overrides or config or given:
-            raise ConfigError("--resume takes the run's own settings: ltocf train --resume -o RUN")
+            raise ConfigError(
+                "--resume uses the settings that the run was started with; give only its "
+                "directory: ltocf train --resume -o RUN"
+            )
         if is_search(output):
             search(None, output, began, seconds, None, overwrite, deploy, as_json)
             return
         _fit(None, output, overwrite, deploy, as_json)
         return
-    if output is not None:  # before the settings, which may take torch to be checked
+    if output is not None:  # before the settings: to check them may take loading torch
         _refuse_occupied(output, deploy=deploy, overwrite=overwrite)
     settings = _settings(overrides, config)
     searches = settings.model_name == SEARCH
@@ -155,34 +162,35 @@ def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
     from ltocf.files import refuse_occupied
     from ltocf.runs.versions import MARKER, unfinished
 
-    if not owns_the_output():  # it is these processes' own run that is there
+    if not owns_the_output():  # what is there is the run of these very processes
         return
     if not overwrite and unfinished(output):
         raise RunError(
-            f"{output}: holds a run that has not ended; go on with it (ltocf train --resume -o "
-            f"{output}), choose another output, or replace it (--overwrite)"
+            f"{output}: holds an unfinished run; continue it (ltocf train --resume -o {output}), "
+            "choose another output, or replace it (--overwrite)"
         )
     for path in [output, *([deployed_path(output)] if deploy else [])]:
         refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=RunError)
 
 
 def _prepared(settings: RunConfig, output: Path, given: dict[str, Any]) -> RunConfig:
-    """The settings with a data set where they named a log."""
+    """The settings, with a log replaced by the data set that was prepared from it."""
     from ltocf.data.sources.catalog import refuse_unknown
     from ltocf.data.sources.raw_log import dataset_beside, is_raw_log
 
     raw = is_raw_log(settings.dataset)
     if process_count() > 1 and (raw or settings.model_name == SEARCH):
         raise ConfigError(
-            "a raw log and a search are for one process; run 'ltocf prepare' and name a model"
+            "torchrun can start neither a search nor the training on a raw log; run 'ltocf "
+            "prepare' first and name a model (--model)"
         )
     if not raw:
         refuse_unknown(settings.dataset)
         if given:
             flag = "--" + next(iter(given)).replace("_", "-")
             raise ConfigError(
-                f"{flag} tells how to read a log, and {settings.dataset!r} is a data set that is "
-                f"prepared already; leave {flag} out"
+                f"{flag} says how to read a log, but {settings.dataset!r} is an already prepared "
+                f"data set; leave {flag} out"
             )
         return settings
     with show_progress() as progress:
@@ -199,7 +207,7 @@ def _fit(
     as_json: bool,
     order: str | None = None,
 ) -> None:
-    """Train one model, named by the settings, or go on with the run at `output`."""
+    """Train the model that the settings name, or continue the run at `output`."""
     from ltocf.distributed import restarted
     from ltocf.runs.pipeline import start_run, stopped_line, train_run
     from ltocf.runs.run import Run
@@ -207,7 +215,7 @@ def _fit(
     from ltocf.search.yardsticks import compare, verdict
     from ltocf.training.records import metric_text
 
-    # After a process had died, the run that is there is these processes' own.
+    # torchrun restarts all processes after one died; the run at `output` is then their own.
     if settings is None or (restarted() and (output / MARKER).is_file()):
         run = Run.open(output)
     else:

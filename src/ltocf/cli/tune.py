@@ -28,15 +28,17 @@ def tune(
             help="Where the study goes. Default: runs/DATASET-MODEL-tune.",
         ),
     ] = None,
-    model: Annotated[str, typer.Option("--model", help="One that 'ltocf models' lists.")] = "ltocf",
+    model: Annotated[
+        str, typer.Option("--model", help="A model that 'ltocf models' lists.")
+    ] = "ltocf",
     trials: Annotated[int, typer.Option(min=1, help="How many trials to add to the study.")] = 20,
     space: Annotated[
         list[str] | None,
         typer.Option(
             "--space",
             metavar="KEY=VALUES",
-            help="What to search, as key=low:high or key=a|b|c; repeat for more. "
-            "By default, what is usual for the model.",
+            help="A setting to search and its values, as key=low:high or key=a|b|c. Repeat it for "
+            "more. By default, the settings that matter most for the model.",
         ),
     ] = None,
     grid: Annotated[
@@ -44,15 +46,15 @@ def tune(
         typer.Option(
             "--grid",
             metavar="NAME",
-            help="Try every combination of a grid instead: paper has LT-OCF's solvers, K, T, "
-            "learning rates and fixed or learned times, by the paper's recipe. Settings that you "
-            "give are fixed.",
+            help="Try every combination of a named grid instead. The grid 'paper' has LT-OCF's "
+            "solvers, K, T, learning rates and fixed or learned times, by the paper's recipe. "
+            "Settings that you give are fixed.",
             show_default=False,
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Search for good settings on a validation cut; stop and start again as you like."""
+    """Search for good settings on validation pairs. Stop and continue as you like."""
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.runs.settings import make_config
     from ltocf.search.tune import grid_of
@@ -65,7 +67,9 @@ def tune(
     if grid is None:
         config = make_config({"dataset": words[0], "model": {"name": model}}, fixed)
     elif space or model != "ltocf":
-        raise ConfigError("--grid is of ltocf and has its own choices: leave out --space, --model")
+        raise ConfigError(
+            "--grid is for the model ltocf and defines its own space; leave out --space and --model"
+        )
     else:
         config, space = grid_of(grid, words[0], fixed)
     output = output or Path("runs") / f"{Path(words[0]).name}-{model}-tune"

@@ -30,9 +30,9 @@ def update(
         str | None,
         typer.Argument(
             metavar="[NEW_LOG]",
-            help="A log in any form that 'ltocf prepare' takes. It is read as the run's own log "
-            "was, with its columns, threshold, weights and separator, unless they are named here. "
-            "Default: the events of the run's service.",
+            help="A log in any form that 'ltocf prepare' takes. Its columns, threshold, weights "
+            "and separator are those of the run's own log, unless options say otherwise. Default: "
+            "the events of the run's service.",
         ),
     ] = None,
     events: Annotated[
@@ -41,8 +41,8 @@ def update(
             "--events",
             metavar="STORE",
             help="Instead of a log, the events of a service: a SQLite file or postgresql://... "
-            "Default: LTOCF_EVENTS, or events.db in the run's directory. Beside a log, it says who "
-            "asked to be forgotten.",
+            "Default: LTOCF_EVENTS, or events.db in the run's directory. Together with a log, only "
+            "the list of users who asked to be forgotten is taken from it.",
         ),
     ] = None,
     check: Annotated[
@@ -50,16 +50,16 @@ def update(
         typer.Option(
             min=0,
             max=0.9,
-            help="With events: the share of them, the latest, that the new model is checked on "
-            "before it is used. They are learned the next time.",
+            help="With events: the share of the latest events to hold out. The new model is used "
+            "only if it is no worse on them; the next update learns from them.",
         ),
     ] = 0.2,
     candidate: Annotated[
         bool,
         typer.Option(
             "--candidate",
-            help="With events: keep the new model beside the one in use, to be tried by 'ltocf "
-            "serve --experiment' before it is promoted.",
+            help="With events: save the new model beside the one in use, so that 'ltocf serve "
+            "--experiment' can try it before it is promoted.",
         ),
     ] = False,
     output: Annotated[
@@ -68,19 +68,24 @@ def update(
             "--output",
             "-o",
             metavar="RUN",
-            help="Where the updated run goes. Default: a new version in the run's place; 'ltocf "
-            "rollback' returns to the old.",
+            help="Where the updated run goes. Default: a new version of the same run; 'ltocf "
+            "rollback' returns to the old one.",
         ),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=0, help="Epochs of the warm fit.")] = 2,
+    epochs: Annotated[
+        int, typer.Option(min=0, help="How many epochs to train, from a warm start.")
+    ] = 2,
     learning_rate: Annotated[
         float | None,
         typer.Option(
-            min=0, help="The learning rate of the warm fit. Default: a quarter of the run's."
+            min=0, help="The learning rate of the update. Default: a quarter of the run's."
         ),
     ] = None,
     no_threshold: Annotated[
-        bool, typer.Option("--no-threshold", help="Every row is a like, whatever was before.")
+        bool,
+        typer.Option(
+            "--no-threshold", help="Count every row as a like, even if the run has a threshold."
+        ),
     ] = False,
     text_ids: Annotated[
         bool,
@@ -109,11 +114,13 @@ def update(
 
     if log is None:
         if output is not None:
-            raise ConfigError("events go into the run itself: --output goes with a log")
+            raise ConfigError(
+                "--output needs a log: an update with events is saved in the run itself"
+            )
         update_with_events(run, events, epochs, learning_rate, check, candidate, as_json)
         return
     if candidate:
-        raise ConfigError("--candidate goes with events: a log is learned at once")
+        raise ConfigError("--candidate works with events only, not with a log; leave it out")
     with show_progress(training="updating") as progress, opened_events(run, events) as store:
         current = Run.open(run)
         forgotten: Forgotten = nobody
@@ -142,7 +149,7 @@ def update(
     if updated.path == current.path:
         print(
             f"nothing new: the run already has all of the log's {added.repeated:,} interactions; "
-            "it stays as it is"
+            "it is unchanged"
         )
         return
     print(

@@ -245,8 +245,8 @@ class Catalogue:
                 typed[name] = typed_value(self._known_kind(name), value)
             except (ValueError, TypeError, OverflowError, OSError):
                 raise DataError(
-                    f"item {shorten_id(change.item)}: {given} = {value!r} is no "
-                    f"{self._known_kind(name)}, as it is of the other items"
+                    f"item {shorten_id(change.item)}: {given} = {value!r} is not a "
+                    f"{self._known_kind(name)}, unlike in the other items"
                 ) from None
         return typed
 

@@ -54,8 +54,8 @@ class Dataset:
         """Let the pairs know what their items are, so that every model can."""
         tags = self.split.train.item_tags
         if self.item_names is not None:
-            # A tag of one item tells nothing. Items that nobody has touched change nothing for the
-            # others: one that comes later is as if it had been there.
+            # A tag of a single item carries no information. Items that nobody has touched do not
+            # count, so that one that is added later changes nothing for the others.
             touched = self.split.train.item_degrees > 0
             tags = self.catalogue.tags(at_least=2, among=touched).matrix
         elif tags is None:
@@ -124,7 +124,7 @@ class Dataset:
         return {"users": train.n_users, "items": train.n_items, **subsets}
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> None:
-        """Write Parquet files and dataset.json; whole or not at all."""
+        """Write Parquet files and dataset.json; the directory is complete or absent."""
         train = self.split.train
         items = train.item_ids.ids.to_frame()
         if self.item_names is not None:

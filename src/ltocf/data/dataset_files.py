@@ -106,7 +106,7 @@ def read_description(directory: Path) -> dict[str, Any]:
             "make one with 'ltocf prepare'"
         ) from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise DataError(f"{directory}: {MARKER} is not that of a data set of ours")
+        raise DataError(f"{directory}: {MARKER} does not describe a data set of ltocf")
     if about.get("version") != VERSION:
         raise DataError(
             f"{directory}: data set format {about.get('version')!r}, "

@@ -26,8 +26,8 @@ def histories_of(train: Interactions, *, ordered: bool = True) -> csr_array:
 
     entries = np.ones(len(train), dtype=np.float32)
     if ordered and train.timestamps is not None:
-        # Not the times themselves: ranks mean the same for people who come daily and for people who
-        # come once a year.
+        # Ranks, not the times themselves: they mean the same for people who come daily and for
+        # people who come once a year.
         entries /= 1 + train.later_counts
     return csr_array((entries, train.items, train.indptr), shape=(train.n_users, train.n_items))
 
@@ -94,7 +94,8 @@ class HistoryWeights:
         strengths = self._raw_strengths(histories, own)
         values = self._recency(histories) * strengths
         rows = _rows_of_entries(histories)
-        # By strengths alone: recency shifts weight within a history, and must not change its sum.
+        # The sum is of strengths alone: recency shifts weight within a history, and must not change
+        # its sum.
         sums = np.bincount(rows, strengths, minlength=histories.shape[0])
         # An item that nobody had in training has the strength 0, and must not divide by it.
         items = item_strengths[histories.indices]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Distinct (user, item) pairs, sorted by user and then item: a CSR matrix in disguise."""
+    """Distinct (user, item) pairs, sorted by user and then item: in effect a CSR matrix."""
 
     users: Rows  # (n,)
     items: Rows  # (n,)
@@ -55,7 +55,9 @@ class Interactions:
                 total = np.add.reduceat(weights[order].astype(np.float64), first)
                 weights = np.minimum(total, np.finfo(np.float32).max).astype(np.float32)
         if weights is not None and not np.all((weights > 0) & np.isfinite(weights)):
-            raise DataError("weights must be finite numbers above 0; leave out the pairs without")
+            raise DataError(
+                "weights must be finite numbers above 0; leave out pairs without such a weight"
+            )
         rows = users.astype(np.int32), items.astype(np.int32)
         return cls(*rows, user_map, item_map, timestamps, weights)
 
@@ -72,7 +74,7 @@ class Interactions:
 
     @property
     def density(self) -> float:
-        """The share of all pairs of a user and an item that are there."""
+        """The share of all possible pairs that occurred."""
         return len(self) / max(self.n_users * self.n_items, 1)
 
     @property
@@ -110,7 +112,7 @@ class Interactions:
     def later_counts(self) -> NDArray[np.int64]:
         """How many of the same user's pairs came after each one; needs timestamps. (n,)"""
         if self.timestamps is None:
-            raise DataError("nobody knows what came later: these interactions have no times")
+            raise DataError("these interactions have no times, so their order is unknown")
         order = np.lexsort((self.timestamps, self.users))
         users, times = self.users[order], self.timestamps[order]
         changes = (users[1:] != users[:-1]) | (times[1:] != times[:-1])
@@ -161,7 +163,7 @@ class Interactions:
         """
         if self.weights is None:
             return None
-        # Never 0, which a weight below 6e-8 would be: a sum of strengths is divided by.
+        # Never 0, which a weight below 6e-8 would round to, because sums of strengths are divisors.
         return np.maximum(np.log2(1 + self.weights.astype(np.float64)), 1e-6).astype(np.float32)
 
     @cached_property
@@ -176,7 +178,8 @@ class Interactions:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes when a pair, a weight or the number of users or items does; names caches."""
+        """A digest that changes with any pair, weight, or number of users or items. It names
+        caches."""
         digest = RowDigest()
         digest.update(self.users, self.items, self.weights)
         return digest.fingerprint(self.n_users, self.n_items)

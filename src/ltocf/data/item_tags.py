@@ -28,7 +28,7 @@ def tags_as_users(train: Interactions, weight: float) -> Interactions:
     tags = np.repeat(np.arange(by_tag.shape[0]), np.diff(by_tag.indptr)) + train.n_users
     weights = None
     if train.weights is not None or weight != 1:
-        # A pair counts log2(1 + its weight), so that this one counts `weight`.
+        # The inverse of log2(1 + w), by which a pair counts: so this pair counts `weight`.
         ours = np.ones(len(train), np.float32) if train.weights is None else train.weights
         theirs = np.full(len(tags), 2.0**weight - 1, np.float32)
         weights = np.concatenate([ours, theirs])

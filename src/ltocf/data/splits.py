@@ -1,4 +1,4 @@
-"""Train, validation and test: as `pairs.cuts` cuts them, or as others did."""
+"""Train, validation and test pairs: as `pairs.cuts` splits them, or as they were published."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Split:
     train: Interactions
     valid: Interactions
     test: Interactions
-    dropped: int = 0  # test pairs left out: train does not know their user or item, or has them
+    dropped: int = 0  # test pairs left out: their user or item is not in train, or the pair is
     kind: SplitKind = "given"
-    # What users met and did not like, such as low ratings: never trained on, never recommended.
+    # Pairs that users did not like, such as low ratings: never trained on, never recommended.
     unliked: Interactions | None = None
 
     @cached_property
@@ -43,7 +43,7 @@ class Split:
 
     @cached_property
     def known(self) -> Interactions:
-        """All that a user has met but for test, liked or not: what is not recommended again."""
+        """All pairs but those of test, liked or not: items that are not recommended again."""
         return self.seen if self.unliked is None else self.seen.union(self.unliked)
 
     def with_item_ids(self, item_ids: IdMap) -> Split:
@@ -85,7 +85,7 @@ class Split:
 
 
 def no_split(interactions: Interactions, unliked: Interactions | None = None) -> Split:
-    """Everything trains: for a model that is to be used, not measured."""
+    """A split with all pairs in train, for a model that is used but not measured."""
     nothing = interactions.empty()
     return Split(interactions, nothing, nothing, kind="none", unliked=unliked)
 
@@ -147,8 +147,8 @@ def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "
         raise DataError("the training set holds no interaction")
     if not len(fresh):
         raise DataError(
-            "the test set holds no interaction that is not in the training set, of users and items "
-            "that are"
+            "the test set has no new interaction between users and items of the training set, so "
+            "there is nothing to test on"
         )
     return Split(train, train.empty(), fresh, dropped=len(test) - len(fresh))
 
@@ -164,7 +164,7 @@ def hold_out_validation(
     """
     check_fraction("fraction", fraction)
     if len(split.valid):
-        raise DataError("the split already has a validation set; nothing is held out twice")
+        raise DataError("the split already has a validation set; it cannot get a second one")
     store = PairStore.in_memory(split.train)
     cut_validation(store, fraction, seed, cut)
     (labels,) = store.read("subset")
@@ -203,7 +203,7 @@ def take_back(split: Split, taken: Interactions) -> tuple[Split, int]:
 
     train, valid, test = without(split.train), without(split.valid), without(split.test)
     if not len(train):
-        raise DataError("the log takes back everything, and nothing is left to learn from")
+        raise DataError("the log takes back every interaction; nothing is left to learn from")
     return replace(split, train=train, valid=valid, test=test), gone
 
 

@@ -71,5 +71,5 @@ def converted(
         return times * MILLION
     raise DataError(
         f"the log's times are {KNOWN_AS[form]}, but those of the data set are {KNOWN_AS[wanted]}; "
-        "give the log times of the same kind, or leave its times out to let it count as the latest"
+        "give the log times of the same kind, or leave its times out to count it as the latest"
     )

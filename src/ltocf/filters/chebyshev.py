@@ -13,9 +13,9 @@ from torch import Tensor
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 
-FIRST_NODES, MOST_NODES = 32, 1024
-ROUNDING = 1e-10
-SMALL = 1e-2  # of the largest value of a response: what is smaller hardly counts
+FIRST_NODES, MOST_NODES = 32, 1024  # samples of a response: doubled until they are enough
+ROUNDING = 1e-10  # least squares cannot be more exact than about this
+SMALL = 1e-2  # values of a response below this share of its largest count as this large
 
 
 def chebyshev_nodes(n: int) -> Tensor:
@@ -24,7 +24,7 @@ def chebyshev_nodes(n: int) -> Tensor:
 
 
 def chebyshev_coefficients(values_at_nodes: Tensor, tolerance: float) -> Tensor:
-    """c_0..c_m of the interpolant through the values, less the tail within the tolerance.
+    """c_0..c_m of the interpolant through the values; the tail that is within the tolerance is cut.
 
     The tolerance is relative to the largest value, so it bounds the filter's relative error.
     """
@@ -46,20 +46,20 @@ def _cosine_transform(n: int) -> Tensor:
 
 
 def fit_response(response: Callable[[Tensor], Tensor], tolerance: float) -> Tensor:
-    """Chebyshev coefficients of a function on [-1, 1], of the lowest degree that is within the
-    tolerance at every x, relative to the function there.
+    """Chebyshev coefficients of a function on [-1, 1]: the lowest degree whose error at every x is
+    within the tolerance, relative to the function's value there.
 
-    Most eigenvalues of a graph are small, where a deep response is a small part of its largest
-    value: relative to that one, the error would be large for most of them. Values below
-    `SMALL` of the largest count as that much. Least squares with these weights need one product
-    with the graph less than a series that is cut off.
+    Most eigenvalues of a graph are small, and there a deep response is a small share of its largest
+    value. An error that is small relative to the largest value would be large for most of them, so
+    the error is measured relative to each value, with values below `SMALL` of the largest counting
+    as that much. A least-squares fit with these weights needs one product with the graph fewer than
+    a truncated series.
     """
     n = FIRST_NODES
     while n <= MOST_NODES:
         values = response(chebyshev_nodes(n))
-        if (
-            tolerance < ROUNDING
-        ):  # a fit rounds to more than that, a series that is cut off does not
+        # A fit cannot be this exact because of rounding; a truncated series can.
+        if tolerance < ROUNDING:
             coefficients = chebyshev_coefficients(values, tolerance)
             if len(coefficients) <= n - 4:
                 return coefficients
@@ -67,7 +67,8 @@ def fit_response(response: Callable[[Tensor], Tensor], tolerance: float) -> Tens
             continue
         size = values.detach().abs()
         weights = 1 / size.clamp(min=SMALL * float(size.max()))
-        # With half as many coefficients as samples, what is true of the samples is true between.
+        # With at most half as many coefficients as samples, a fit that is good at the samples is
+        # good between them too.
         for degree in range(_shortest(values.detach(), tolerance), n // 2):
             coefficients = _least_squares(n, degree, weights) @ values
             difference = _basis(n)[:, : degree + 1] @ coefficients.detach() - values.detach()
@@ -81,7 +82,8 @@ def fit_response(response: Callable[[Tensor], Tensor], tolerance: float) -> Tens
 
 
 def _shortest(values: Tensor, tolerance: float) -> int:
-    """A degree to begin with: relative to the largest value alone, no less would do by far."""
+    """A degree to start from. A lower one would miss the tolerance even relative to the largest
+    value alone."""
     return max(len(chebyshev_coefficients(values, 4 * tolerance)) - 3, 0)
 
 
@@ -99,7 +101,7 @@ def _basis(n: int) -> Tensor:
 
 
 def divide_by_x(coefficients: Tensor) -> Tensor:
-    """The coefficients of g, where h(x) = h(0) + x g(x) and h has the given ones."""
+    """The coefficients of g, where h(x) = h(0) + x g(x) and h has the given coefficients."""
     c = [*coefficients.unbind(), *coefficients.new_zeros(2).unbind()]
     g = [coefficients.new_zeros(()) for _ in range(len(coefficients) + 2)]
     # x T_k = (T_{k-1} + T_{k+1}) / 2, read from the highest degree down.
@@ -122,8 +124,9 @@ def chebyshev_filter(graph: BipartiteGraph, E: Tensor, coefficients: Tensor) -> 
 
 
 class _Filter(torch.autograd.Function):
-    """A is symmetric, so the gradient of E is the same filter of the gradient G, and on its way the
-    recurrence passes through every T_k(A) G: dL/dc_k = <T_k(A) G, E> costs an inner product."""
+    """A is symmetric, so the gradient with respect to E is the same filter applied to the gradient
+    G. Its recurrence computes every T_k(A) G anyway, so dL/dc_k = <T_k(A) G, E> costs only an inner
+    product each."""
 
     @staticmethod
     def forward(ctx: Any, graph: BipartiteGraph, E: Tensor, coefficients: Tensor) -> Tensor:

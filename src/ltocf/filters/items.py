@@ -17,28 +17,29 @@ from ltocf.filters.chebyshev import chebyshev_coefficients, chebyshev_nodes
 from ltocf.graph.bipartite import BipartiteGraph
 
 Response = Callable[[Tensor], Tensor]  # of the eigenvalues of P, on [0, 1], in float64
-COLUMNS = 64  # of one run of the recurrence: its tables stay cached
+COLUMNS = 64  # filtered at a time, so that the tables of the recurrence stay in the cache
 
 
 class DeflatedFilter(NamedTuple):
-    """h(P) = p(P) + V diag(excess) V^T, p a polynomial of a low degree."""
+    """h(P) = p(P) + V diag(excess) V^T, where p is a polynomial of low degree and V holds the
+    leading eigenvectors of P."""
 
     coefficients: Tensor  # of p(x^2) as a Chebyshev series on A
     excess: Tensor  # (rank,)
 
 
 def deflate(response: Response, values: Tensor, degree: int) -> DeflatedFilter:
-    """Split h into a polynomial and what the leading eigenvalues of P (descending) need beyond it.
+    """Split h into a polynomial p and an excess for the leading eigenvalues of P (descending).
 
-    p interpolates h on [0, the least of the values], a short interval on which a low degree is
-    enough; on the leading eigenvectors the difference is exact. A polynomial h of no more than
-    `degree` leaves no excess.
+    p interpolates h on [0, the smallest of the values], a short interval on which a low degree is
+    enough. On the leading eigenvectors the excess makes the sum exact. If h is itself a polynomial
+    of at most `degree`, the excess is zero.
     """
     reach = max(float(values[-1]), 1e-6) if len(values) else 1.0
     samples = response(reach * (chebyshev_nodes(degree + 1) + 1) / 2)
     series = chebyshev_coefficients(samples, tolerance=0).numpy()
 
-    def polynomial(x: Tensor) -> Tensor:  # far beyond `reach` too, where it grows
+    def polynomial(x: Tensor) -> Tensor:  # also beyond `reach`, where it differs from h
         return torch.from_numpy(chebval((2 / reach) * x.numpy() - 1, series))
 
     nodes = chebyshev_nodes(2 * degree + 1)

@@ -80,7 +80,7 @@ MODELS = Models()
 
 
 def summary(name: str) -> str:
-    """The first line of a model's file, read and not imported: torch need not be waited for."""
+    """The first line of a model's file. It is read, not imported, to avoid loading torch."""
     text = files(__name__).joinpath(f"{name}.py").read_text(encoding="utf-8")
     return text.partition('"""')[2].partition('"""')[0].splitlines()[0]
 

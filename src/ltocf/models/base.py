@@ -22,7 +22,7 @@ from ltocf.progress import Progress, silent
 from ltocf.scorers.dot import DotScorer
 from ltocf.scorers.scorer import Scorer
 
-Response = Callable[[Tensor], Tensor]  # of the eigenvalues of A
+Response = Callable[[Tensor], Tensor]  # a function of the eigenvalues of A
 
 
 Rows = Literal["users", "items", "nodes"]  # nodes are the users, then the items
@@ -31,8 +31,8 @@ Rows = Literal["users", "items", "nodes"]  # nodes are the users, then the items
 class ParameterGroup(NamedTuple):
     """Parameters that share an optimiser, and the steps that they take part in.
 
-    Those that learn `on_held_out` pairs have steps of their own, after those of the others, by
-    the model's `held_out_loss`. They do so in its first `lesson_epochs`, at a rate that falls.
+    Groups that learn `on_held_out` pairs take separate steps, after those of the other groups, on
+    the model's `held_out_loss`. They learn in its first `lesson_epochs` only, at a falling rate.
     """
 
     parameters: list[nn.Parameter]
@@ -56,34 +56,35 @@ class ModelConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 class Model(nn.Module, ABC):
     """A model knows its training interactions through the graph and scores every item.
 
-    It is *trained*, its parameters by gradients of a loss, or *solved*, in closed form by
-    `solve_`, and says which.
+    It is either *trained* by gradients of a loss, or *solved* in closed form by `solve_`; `solved`
+    tells which.
     """
 
     Config: ClassVar[type[ModelConfig]]
     losses: ClassVar[tuple[str, ...]] = ("bpr", "softmax", "bsl")  # that it can be trained with
     trains_on_gpu: ClassVar[bool] = False
-    # What the rows of a tensor of its state stand for, so that an update can move them: sizes do
-    # not tell, as there may be as many users as items.
+    # What the rows of each tensor of its state stand for, so that an update can renumber them. The
+    # sizes do not tell, as there may be as many users as items.
     rows: Mapping[str, Rows] = {"weight": "nodes"}
 
     def __init__(self, graph: BipartiteGraph, config: ModelConfig) -> None:
         super().__init__()
         self.graph, self.config = graph, config
-        self.people = graph.interactions  # of users alone, where other nodes count as users
-        self.report: Progress = silent  # to be called by whatever takes long; it may raise
-        self.progress, self.noise = 0.0, torch.Generator()  # as before_step_() was told
-        self.columns = Columns()  # that several processes can share, if any
+        # The pairs of real users: some models add nodes, such as tags, that count as users.
+        self.people = graph.interactions
+        self.report: Progress = silent  # whatever takes long must call it; it may raise
+        self.progress, self.noise = 0.0, torch.Generator()  # set by before_step_()
+        self.columns = Columns()  # how several processes share the columns, if they can
 
     @classmethod
     def solved(cls, config: ModelConfig | None = None) -> bool:
-        """Whether a model of these settings is solved in closed form, and has nothing to train;
-        without settings, whether every model of this class is."""
+        """Whether a model with these settings is solved in closed form, with nothing to train.
+        Without settings, whether every model of this class is."""
         return False
 
     @abstractmethod
     def scorer(self) -> Scorer:
-        """Do the expensive part once, without gradients."""
+        """Do the expensive part once, without gradients; the scorer then answers cheaply."""
 
     def initialise_(self, seed: int) -> None:
         """Solve the closed forms and draw the initial parameters of the rest."""
@@ -97,10 +98,11 @@ class Model(nn.Module, ABC):
         """Draw the parameters that training starts from."""
 
     def bytes_to_fit(self) -> float:
-        """About how much memory fitting takes beside the data, where that can be foreseen.
+        """An estimate of the memory that fitting takes besides the data.
 
-        Of each parameter: itself, its gradient, Adam's two moments, the best so far, the last while
-        another is validated, the final embeddings, and three tables of a filter.
+        The factor 10 counts copies of the parameters: the values, their gradient, Adam's two
+        moments, the best so far, the last ones while averages are validated, the final embeddings,
+        and three tables of a filter.
         """
         return 10.0 * sum(p.numel() * p.element_size() for p in self.parameters())
 
@@ -109,8 +111,8 @@ class Model(nn.Module, ABC):
         return self.state_dict()
 
     def restore_(self, state: Mapping[str, Tensor]) -> None:
-        """Become the model whose `fitted_state` this is; a KeyError or RuntimeError if it is of
-        another kind or size."""
+        """Become the model whose `fitted_state` this is. Raises KeyError or RuntimeError if that
+        model has another kind or size."""
         self.load_state_dict(state)
 
     def start_from_(self, weights: Mapping[str, Tensor]) -> None:
@@ -118,7 +120,8 @@ class Model(nn.Module, ABC):
         own, theirs = dict(self.named_parameters()).get("weight"), weights.get("weight")
         if own is None:
             raise ConfigError(
-                f"start_from: {type(self).__name__} has no vectors to start from others'"
+                f"start_from: {type(self).__name__} has no vectors, so it cannot take those of "
+                "another run; leave start_from out"
             )
         if theirs is None or theirs.shape != own.shape:
             found = "none" if theirs is None else f"some of dim {theirs.shape[1]}"
@@ -130,19 +133,19 @@ class Model(nn.Module, ABC):
             own.copy_(theirs)
 
     def negatives(self, loss: Loss) -> int:
-        """How many negatives the loss takes; unless it says, the density of the data decides."""
+        """How many negatives the loss takes; unless it is set, the density of the data decides."""
         return loss.negatives_for(self.graph.interactions.density)
 
     def l2(self, loss: Loss) -> float:
-        """The penalty on a batch's vectors; unless the loss says, the pairs per user decide."""
+        """The penalty on a batch's vectors; unless it is set, the pairs per user decide."""
         return loss.l2_for(self.graph.interactions.pairs_per_user)
 
     def take_learned_from_(self, other: Self) -> None:
-        """Take over from a model of some of these pairs what it learned about all of them, such as
-        times; the parameters are drawn and trained anew."""
+        """Take over what a model of fewer of these pairs learned that holds for all of them, such
+        as times. The other parameters are drawn and trained from scratch."""
 
     def weighing_popularity(self) -> DotScorer | None:
-        """What to weigh popularity beside on validation, if the model leaves its weight to that."""
+        """The scorer without popularity, if validation is to choose popularity's weight."""
         return None
 
     def weigh_popularity_(self, weight: float) -> None:
@@ -151,17 +154,17 @@ class Model(nn.Module, ABC):
 
     @property
     def lesson_epochs(self) -> int:
-        """In how many of the first epochs some parameters learn on held-out pairs."""
+        """For how many epochs at the start some parameters learn on held-out pairs."""
         return 0
 
     def held_out_loss(self, held_out: Interactions, random: np.random.Generator) -> Tensor:
-        """What those parameters minimise, on some of the held-out pairs."""
+        """The loss that those parameters minimise, on a sample of the held-out pairs."""
         raise AssertionError(f"{type(self).__name__} learns nothing on held-out pairs")
 
     def starts_again_(self, epoch: int, merit: float) -> bool:
-        """Whether training has to begin anew after this epoch, since what was learned on held-out
-        pairs has moved, and parameters do not follow. `merit` is what validation says; 0: nothing.
-        """
+        """Whether training must restart from scratch after this epoch, because what was learned on
+        held-out pairs has changed and the other parameters no longer suit it. `merit` is the
+        validation metric, 0 if there is none."""
         return False
 
     def batches(
@@ -182,7 +185,7 @@ class Model(nn.Module, ABC):
         raise AssertionError(f"{type(self).__name__} is solved, not trained")
 
     def add_gradients_(self, batch: ChunkedBatch, loss: Loss) -> float:
-        """Add the gradient of the mean loss of a batch to the parameters'; the mean loss.
+        """Add the gradient of a batch's mean loss to the parameters' gradients; return that loss.
 
         Memory must not grow with the size of the batch."""
         total = 0.0
@@ -205,20 +208,20 @@ class Model(nn.Module, ABC):
         return []
 
     def states(self) -> list[State]:
-        """What the final embeddings are a weighted sum of, if they are a sum over times."""
-        raise ConfigError(f"{type(self).__name__} has no states at times: only ltocf has")
+        """The states whose weighted sum is the final embeddings, if the model is an ODE."""
+        raise ConfigError(f"{type(self).__name__} has no states over time; only ltocf has them")
 
     def responses(self) -> dict[str, Response]:
-        """What the model makes of each eigenvalue of the graph, if it is a polynomial of it; before
-        and after training where the two differ."""
+        """The response, if the model is a polynomial of the graph; before and after training where
+        the two differ."""
         raise ConfigError(
-            f"{type(self).__name__} is no polynomial of the graph: only ltocf and lightgcn have a "
-            "response to draw"
+            f"{type(self).__name__} has no response to draw, since it is not a polynomial of the "
+            "graph; only ltocf and lightgcn have one"
         )
 
     def before_step_(self, progress: float, seed: int) -> None:
-        """Take the share of training that is done and a seed for what the loss draws, such as
-        dropout; a resumed run is told the same."""
+        """Learn the share of training that is done, and a seed for what the loss draws, such as
+        dropout. A resumed run gets the same values as an uninterrupted one."""
         self.progress = progress
         self.noise.manual_seed(seed)
 

@@ -47,7 +47,7 @@ class EASE(HistoryModel):
         if needed > config.gigabytes:
             raise ConfigError(
                 f"ease needs {needed:.1f} GB for its inverse, which is more than "
-                f"gigabytes={config.gigabytes}; allow more or use sparse_ease, which is sparse"
+                f"gigabytes={config.gigabytes}; allow more, or use sparse_ease, which needs less"
             )
         self.form = form = LinearAutoencoder.of(graph.interactions, config)
         self.S = scale(form.R, np.sqrt(form.user_weights), form.penalties**-0.5)

@@ -22,9 +22,9 @@ from ltocf.models.losses import score_loss
 from ltocf.models.pair_scores import squared_norms
 from ltocf.scorers.dot import DotScorer, FoldIn
 
-SMALLEST_VALUE = 1e-4  # of a singular value: the vectors of smaller ones are rounding errors
-# Of the response, relative to its largest value: what it makes that small, a start cannot undo. The
-# vectors for that would be as large as the inverse, and the response is not even known so well.
+SMALLEST_VALUE = 1e-4  # vectors of smaller singular values are rounding errors
+# Relative to the response's largest value. The spectral start divides by the response; where that
+# is smaller than this, the quotient would be huge, and the response is not known that exactly.
 SMALLEST_RESPONSE = 1e-2
 
 
@@ -34,12 +34,13 @@ class VectorConfig(ModelConfig, frozen=True):
 
 
 class EmbeddingConfig(VectorConfig, frozen=True):
-    start: Literal["random", "spectral"] = "spectral"  # or the graph's leading singular vectors
-    # Score by cosine: final embeddings on the unit sphere. "training": in the loss only, so that
-    # the ranking is by dot product and the length of an item's vector, its popularity, counts.
+    start: Literal["random", "spectral"] = "spectral"  # from the graph's leading singular vectors
+    # Score by cosine: final embeddings on the unit sphere. "training" does so in the loss only;
+    # lists are then ranked by dot product, where the length of an item's vector, which reflects its
+    # popularity, counts.
     normalise: bool | Literal["training"] = False
-    # Weight of log(1 + n_i) beside the finished scores, in their standard deviations; none: what
-    # validation likes best, and nothing where there is no validation.
+    # The weight of log(1 + n_i), which is added to the scores, in their standard deviations. None
+    # lets validation choose it; without validation it is 0.
     popularity: float | None = Field(default=None, ge=0)
 
 
@@ -53,16 +54,16 @@ class EmbeddingModel(Model):
         super().__init__(graph, config)
         self.weight = vectors_of_nodes(graph.n_nodes, config.dim)
         self.columns = Columns(config.dim if self.splits_columns else None)
-        # The normalisation of a graph takes popularity away, and with few pairs vectors cannot
-        # learn it: what is added to the finished scores gives it back.
+        # The normalised adjacency removes popularity, and vectors with few pairs cannot learn it
+        # back. So it is added to the finished scores.
         self.popularity: Tensor
         weight = torch.tensor(config.popularity or 0.0, dtype=torch.float64)
         self.register_buffer("popularity", weight)
 
     @property
     def splits_columns(self) -> bool:
-        """Whether each column of the final embeddings comes from the same one of the initial ones,
-        so that processes can share them out."""
+        """Whether each column of the final embeddings depends on the same column of the initial
+        ones only, so that each process can compute some of the columns."""
         return False
 
     def draw_(self, seed: int) -> None:
@@ -71,17 +72,17 @@ class EmbeddingModel(Model):
             self.weight.normal_(0, self.config.initial_std, generator=generator)
             if self.config.start == "spectral":
                 start = self._spectral_start()
-                # Some noise, since training from the vectors alone would stay in their span.
+                # With noise, since training from the vectors alone would stay in their span.
                 self.weight.mul_(start.std()).add_(start)
         glorot_(self, generator)
 
     def _spectral_start(self) -> Tensor:
-        """Initial embeddings whose final ones score as the best approximation of the normalised
-        interactions of rank `dim`, times a factor that gives the final ones the usual size."""
+        """Initial embeddings for which the final ones score like the best rank-`dim` approximation
+        of the normalised interactions, scaled so that the final ones have the usual size."""
         vectors = singular_vectors(self.graph, self.weight.shape[1], progress=self.report)
         rank = int((vectors.values > SMALLEST_VALUE).sum())
         vectors = SingularVectors(vectors.values[:rank], vectors.items[:, :rank])
-        values = vectors.values.clamp(max=1)  # but for rounding they lie there
+        values = vectors.values.clamp(max=1)  # rounding may put them slightly above 1
         final = torch.cat([vectors.users(self.graph), vectors.items]) * values.sqrt().float()
         final *= self.config.initial_std / final.square().mean().sqrt()
         # See SMALLEST_RESPONSE: dividing by a vanishing response would make the start explode.

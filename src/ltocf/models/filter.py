@@ -24,7 +24,7 @@ from ltocf.scorers.dot import FoldIn
 
 
 class FilterConfig(EmbeddingConfig, TaggedConfig, frozen=True):
-    # What the response is at 1, its largest value; "natural" leaves it as the method has it.
+    # The response at eigenvalue 1, where it is largest; "natural" keeps the method's own value.
     scale: Annotated[float, Field(gt=0)] | Literal["natural"] = "natural"
 
 
@@ -32,9 +32,9 @@ class FilterModel(EmbeddingModel):
     """Final embeddings are h(A) E: a polynomial of the normalised adjacency, given by its
     Chebyshev coefficients, times the initial embeddings E.
 
-    With `recency`, the last of the products with A weighs the items of each user's history. With a
-    `tag_weight`, A is that of a bigger graph, `whole`, in which the items' tags are further nodes.
-    They start from zeros, and so do items that nobody has touched: what these become comes over
+    With `recency`, the last product with A gives more weight to the recent items of each user. With
+    a `tag_weight`, A belongs to a bigger graph, `whole`, in which the items' tags are nodes too.
+    Tags and items that nobody has touched start from zeros; such items get their vectors through
     the tags that they share with others.
     """
 
@@ -57,10 +57,10 @@ class FilterModel(EmbeddingModel):
 
     @abstractmethod
     def natural_coefficients(self) -> Tensor:
-        """Of the method's own response on [-1, 1], the lowest degree first."""
+        """Chebyshev coefficients of the method's own response on [-1, 1], lowest degree first."""
 
     def coefficients(self) -> Tensor:
-        """Of h, the response with `scale`, the lowest degree first."""
+        """Chebyshev coefficients of h, the response with `scale`, lowest degree first."""
         natural = self.natural_coefficients()
         return natural * self.factor(natural.sum())  # T_k(1) = 1 for every k
 
@@ -79,7 +79,7 @@ class FilterModel(EmbeddingModel):
         return True
 
     def initial(self) -> Tensor:
-        """E, with the rows of tags, if they are nodes, after the users'. (whole.n_nodes, dim)"""
+        """E; if tags are nodes, their rows come after the users'. (whole.n_nodes, dim)"""
         if not self.n_tags:
             return self.weight
         users, items = self.graph.split(self.weight)

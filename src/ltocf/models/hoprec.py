@@ -49,7 +49,7 @@ class HOPRec(EmbeddingModel):
 
     def batch_loss(self, batch: ChunkedBatch, loss: Loss) -> Tensor:
         if loss.sampling == "shared":
-            raise ConfigError("hoprec has margins on its own negatives; use sampling=uniform")
+            raise ConfigError("hoprec draws its own negatives; use sampling=uniform")
         return super().batch_loss(batch, loss)
 
     def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:

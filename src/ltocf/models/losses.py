@@ -48,7 +48,8 @@ def score_loss(positive: Tensor, negative: Tensor, config: Loss) -> Tensor:
 
 
 def warn_of_collapse(mean_loss: float, config: Loss) -> None:
-    """Say so if embeddings have shrunk until all items score alike: no later epoch mends that."""
+    """Warn if embeddings have shrunk until all items score alike, from which training does not
+    recover."""
     alike = torch.zeros(1, 1 if isinstance(config, BPR) else config.negatives)
     if abs(mean_loss - float(score_loss(alike[:, 0], alike, config))) < COLLAPSED:
         logger.warning(

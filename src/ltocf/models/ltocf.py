@@ -22,41 +22,46 @@ from ltocf.ode.solver import Connection, Solver
 from ltocf.ode.solvers import find_solver
 from ltocf.ode.times import Gaps, TimePoints, Times, evenly
 
-DEPTH_BY_PAIRS = 1 / 3  # how times that are learned fall as the pairs grow
-STATE_TOLERANCE = 1e-6  # of the polynomial that a single state is computed by
-STIFFEST = -2.0  # the least eigenvalue of A - I
+# With n times as many pairs, learned times shrink by n ** (1/3); see `depth_factor`.
+DEPTH_BY_PAIRS = 1 / 3
+# Finer than `tolerance`, since states are exported for their own sake and not only ranked by.
+STATE_TOLERANCE = 1e-6
+STIFFEST = -2.0  # the smallest eigenvalue of A - I, as those of A lie in [-1, 1]
 
 
 class LTOCFConfig(FilterConfig, frozen=True):
-    # That of K = 5, so that learning rate and l2 mean the same for any depth.
+    # The response at eigenvalue 1 for K = 5. Fixing it makes the learning rate and l2 mean the same
+    # at any depth.
     scale: Annotated[float, Field(gt=0)] | Literal["natural"] = 12.7
     solver: str = "rk4"  # euler, midpoint, rk4, adams_moulton, dormand_prince, exact, ...
     end_time: float = Field(4.0, gt=0)  # K in the paper
     time_points: int = Field(3, ge=0)  # T in the paper
     times: tuple[float, ...] | None = None  # the T inner times; evenly spaced unless given
-    # On what: held-out pairs, the end time among them, before training (docs/any-data.md); or the
-    # training pairs, as the paper has it.
+    # "held-out": times and end time learn on held-out pairs, before the training proper
+    # (docs/any-data.md). "training": the times learn on the training pairs, as in the paper.
     learn_times: Literal["held-out", "training", False] = "held-out"
-    time_learning_rate: float = Field(1e-2, gt=0)  # on the training pairs
-    time_updates: Literal["alternate", "joint"] = "alternate"  # with the embeddings'
-    time_every: int = Field(10, ge=1)  # alternate: steps for the embeddings to one for the times
-    connection: Connection = "linear"  # what the published numbers use
+    time_learning_rate: float = Field(1e-2, gt=0)  # with learn_times = "training"
+    # Whether times and embeddings take turns, or both learn in every step.
+    time_updates: Literal["alternate", "joint"] = "alternate"
+    time_every: int = Field(10, ge=1)  # alternate: steps of the embeddings per step of the times
+    connection: Connection = "linear"  # the paper's published numbers use it
     operator: Literal["adjacency", "laplacian"] = "adjacency"  # dE/dt = A E, or (A - I) E
     weights: Literal["equal", "learnable"] | tuple[float, ...] = "equal"  # of the T + 2 states
     steps_per_interval: int | None = Field(None, ge=1)  # of a fixed-step solver; see `solver_of`
     step_size: float | None = Field(None, gt=0)  # instead of a number of steps
     rtol: float = Field(1e-7, gt=0)  # of an adaptive solver
     atol: float = Field(1e-9, gt=0)  # of an adaptive solver
-    # By the response of the spectrum, or by torchdiffeq on the embeddings, to the same effect.
+    # "spectral" solves the ODE for the eigenvalues and filters the embeddings by the result; the
+    # others run torchdiffeq on the embeddings themselves. All give the same embeddings.
     propagation: Literal["spectral", "reference", "adjoint"] = "spectral"
-    # Of the polynomial that stands for the response, relative to the response at each eigenvalue:
-    # finer costs products and ranks no better.
+    # How closely a polynomial approximates the response, relative to the response at each
+    # eigenvalue. A finer one costs more sparse products and ranks no better.
     tolerance: float = Field(3e-2, ge=1e-13)
 
     @field_validator("learn_times", mode="before")
     @classmethod
     def _as_published(cls, value: object) -> object:
-        return "training" if value is True else value
+        return "training" if value is True else value  # learn_times = true means: as in the paper
 
     @model_validator(mode="after")
     def _check(self) -> LTOCFConfig:
@@ -86,8 +91,9 @@ class LTOCFConfig(FilterConfig, frozen=True):
 
 
 def solver_of(config: LTOCFConfig) -> Solver:
-    """The solver a config asks for; one step an interval, as published, unless told otherwise."""
-    # The linear connection restarts a multi-step solver in each interval: give it some history.
+    """The solver a config asks for; by default it takes one step per interval, as published."""
+    # The linear connection restarts the solver in each interval, so a multi-step solver needs
+    # enough steps in each to build up its history.
     starting = find_solver(config.solver).starting_steps if config.connection == "linear" else 0
     return find_solver(
         config.solver,
@@ -99,8 +105,8 @@ def solver_of(config: LTOCFConfig) -> Solver:
 
 
 def depth_factor(learned_on: Interactions, used_on: Interactions) -> float:
-    """By what to stretch times that were learned on a part of the pairs: the more pairs there are,
-    the less smoothing they need (docs/any-data.md)."""
+    """The factor to multiply times by that were learned on fewer pairs than they are used on. It is
+    below 1: the more pairs there are, the less smoothing they need (docs/any-data.md)."""
     return float((len(learned_on) / max(len(used_on), 1)) ** DEPTH_BY_PAIRS)
 
 
@@ -112,14 +118,17 @@ class LTOCF(FilterModel):
     instead of the embeddings, to the same effect (docs/method.md); the learned times are saved;
     the end time is a setting; multi-step solvers keep their history.
 
-    Times can learn on the training pairs, as in the paper (`learn_times = "training"`): then they
-    learn to fit what the embeddings fit, which asks for less smoothing than generalising does. By
-    default they learn on **held-out pairs**, the end time K among them, in the first two epochs of
-    a training: every second step of the embeddings on the training pairs is followed by one of the
-    times on held-out ones, by which held-out items should stand out among random ones. The
-    response keeps its size (`scale`), so that larger scores gain nothing. Initial embeddings
-    do not follow a response that moves, so training then starts again with the times found, until
-    they settle, and once more with those. Times that run away must be better than those given.
+    With `learn_times = "training"` the times learn on the training pairs, as in the paper. They
+    then fit the same pairs as the embeddings, which takes less smoothing than generalising does.
+
+    By default the times, and the end time K with them, learn on **held-out pairs** during the first
+    two epochs of a training. Every second step of the embeddings on training pairs is followed by a
+    step of the times on held-out pairs, whose loss asks that held-out items score above random
+    ones. The response keeps its size (`scale`), so the loss cannot be lowered by larger scores.
+    Embeddings that were trained with one response do not suit another, so training then restarts
+    from scratch with the times found. This repeats until the times settle; the last restart trains
+    with those. Times that grew beyond a limit are used only if they validate better than the
+    initial times (`TimesLesson`).
     """
 
     Config = LTOCFConfig
@@ -141,15 +150,15 @@ class LTOCF(FilterModel):
         )
 
     def natural_response(self, x: Tensor) -> Tensor:
-        """What the solver and the weights make of an eigenvalue x of A."""
+        """The weighted sum of the solver's states for eigenvalue x of A, before `scale`."""
         times = self.times()
         rate = x.to(times) - self.shift
         solver = self.stable_solver(times)
         return self.state_weights @ solver.states(rate, times, self.config.connection)
 
     def stable_solver(self, times: Tensor) -> Solver:
-        """The solver with steps that are short enough: all that heat diffusion, A - I, does is to
-        decay, and of an explicit solver with long steps the quickest would grow."""
+        """The solver, with steps short enough to be stable. Heat diffusion, A - I, only decays; but
+        an explicit solver with long steps makes the fastest-decaying components grow."""
         config = self.config
         if not self.shift:
             return self.solver
@@ -158,8 +167,8 @@ class LTOCF(FilterModel):
         if not self.solver.is_stable(STIFFEST, times):
             needed = self.solver.stabilised(STIFFEST, times).steps
             raise ConfigError(
-                f"operator='laplacian' is unstable with solver={config.solver!r} and such long "
-                f"steps; set steps_per_interval={needed}, or leave it out"
+                f"operator='laplacian' is unstable with solver={config.solver!r} and steps this "
+                f"long; set steps_per_interval={needed}, or leave it out"
             )
         return self.solver
 
@@ -168,13 +177,13 @@ class LTOCF(FilterModel):
 
     @torch.no_grad()
     def states(self) -> list[State]:
-        """E at time 0, at the T times and at the end: the increments where the connection is
-        linear. Weighted and added up, they are the final embeddings."""
+        """E at time 0, at the T times and at the end; with the linear connection, the increments.
+        Their weighted sum is the final embeddings."""
         times, solver = self.times(), self.stable_solver(self.times())
         factor = float(self.factor(self.natural_response(torch.ones(1, dtype=torch.float64))))
         found = []
         for place, (time, weight) in enumerate(zip(times, self.state_weights, strict=True)):
-
+            # `place` is bound as a default, since a closure would see the loop's last value.
             def response(x: Tensor, place: int = place) -> Tensor:
                 rate = x.to(times) - self.shift
                 return solver.states(rate, times, self.config.connection)[place]
@@ -209,7 +218,8 @@ class LTOCF(FilterModel):
         }
 
     def parameter_groups(self, config: TrainConfig) -> dict[str, ParameterGroup]:
-        """The paper's algorithm 1: the embeddings with the times fixed, then the times."""
+        """As in the paper's algorithm 1: steps of the embeddings with the times fixed, then a step
+        of the times."""
         apart = {id(p) for part in (self.times, self.lesson) if part for p in part.parameters()}
         others = [p for p in self.parameters() if p.requires_grad and id(p) not in apart]
         weights = ParameterGroup(others, self.learning_rate(config))
@@ -239,6 +249,7 @@ class LTOCF(FilterModel):
 
     def take_learned_from_(self, other: Self) -> None:
         super().take_learned_from_(other)
+        # Times that still have their initial values were never learned, and are not stretched.
         learned = not torch.equal(other.times(), self.times())
         self.times.move_to_(other.times())
         if learned and self.config.learn_times == "held-out":

@@ -35,7 +35,7 @@ class Popularity(HistoryModel):
         if config.recent < 1 and graph.interactions.timestamps is None:
             raise ConfigError(
                 f"recent = {config.recent!r} needs the time of each interaction, which these data "
-                "do not have; name the time column or leave recent out"
+                "do not have; name the time column (--time), or leave recent out"
             )
 
     def solve(self, seed: int) -> dict[str, Tensor]:

@@ -1,7 +1,10 @@
-"""How the times of LT-OCF learn on pairs that its embeddings do not train on.
+"""How the times of LT-OCF learn on held-out pairs, which its embeddings do not train on.
 
-On the pairs that the embeddings fit, times learn to fit them too, which asks for less smoothing
+On the training pairs, times would learn to fit what the embeddings fit, which takes less smoothing
 than generalising does. On held-out pairs they find a depth that generalises.
+
+A *lesson* is a short training of `EPOCHS` epochs in which the times learn. After it, training
+restarts from scratch with the new times. Lessons repeat until the times settle.
 """
 
 from __future__ import annotations
@@ -19,36 +22,40 @@ from ltocf.models.base import ParameterGroup
 from ltocf.models.pair_scores import pair_scores
 from ltocf.ode.times import Times
 
-# Of a training, in the first of which times learn. With more, on dense data they overshoot as the
+# The length of a lesson. With more epochs, on dense data the times overshoot, because the
 # embeddings begin to overfit.
 EPOCHS = 2
-MOST, SETTLED = 5, 0.1  # lessons, each from the start, until the end time moves less than that
-EVERY = 2  # steps of the embeddings to one of the times
-TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1
-NEGATIVES = 64  # uniform: against the hardest, a response that makes all items alike would win
-MOST_PAIRS = 16384  # of a step
-# An end time beyond it is hardly a depth that generalises: where there is little to learn from, the
-# embeddings overfit within an epoch, and ever more smoothing hides it.
+# There are at most five lessons; they end once a lesson moves the log of the end time by less.
+MOST, SETTLED = 5, 0.1
+EVERY = 2  # steps of the embeddings per step of the times
+TIME_RATE, TEMPERATURE_RATE = 5e-2, 0.1  # learning rates
+# Drawn uniformly: against the hardest negatives, a response that makes all items alike would win.
+NEGATIVES = 64
+MOST_PAIRS = 16384  # held-out pairs per step
+# A larger end time hardly generalises. Where there is little data, the embeddings overfit within
+# an epoch, and more and more smoothing hides it; so the times would grow without end.
 DEEPEST = 6.3
 
 
 class TimesLesson(nn.Module):
-    """What a lesson of the times has come to: saved with the model, so that one that is interrupted
-    goes on from there."""
+    """The state of the lessons. It is saved with the model, so that an interrupted training
+    continues where it stopped."""
 
     def __init__(self, times: Times) -> None:
         super().__init__()
-        # If the start is much too deep, optimisation does not recover.
+        # From a start that is much too deep, optimisation does not recover.
         if times.end > DEEPEST:
             times.stretch_(DEEPEST / times.end)
+        # The logarithm of the inverse temperature of the loss.
         self.sharpness = nn.Parameter(torch.zeros((), dtype=torch.float64))
         self.left: Tensor
         self.given: Tensor
         self.began: Tensor
-        self.register_buffer("left", torch.tensor(MOST))  # lessons
+        self.register_buffer("left", torch.tensor(MOST))  # lessons that may still follow
         self.register_buffer("given", times().detach())  # the times before any lesson
         self.register_buffer("began", torch.tensor(times.end))  # the end time before this lesson
-        # Of times that ran away: which are on trial (1: they, 2: those given), and how they did.
+        # If the end time passed DEEPEST, two trainings are compared on validation: one with the
+        # deep times (trying = 1), then one with the given times (trying = 2).
         self.trying: Tensor
         self.deep: Tensor
         self.deep_merit: Tensor
@@ -75,9 +82,10 @@ class TimesLesson(nn.Module):
         random: np.random.Generator,
         columns: Columns,
     ) -> Tensor:
-        """Cross-entropy of some held-out items among uniform ones, at a learned temperature: a
-        proper score, which no scaling and no collapse of the embeddings can lower. The table has
-        the final embeddings, users' rows first."""
+        """Cross-entropy of some held-out items among random ones, at a learned temperature.
+
+        The temperature makes it a proper score: neither scaling nor collapsing the embeddings can
+        lower it. `table` holds the final embeddings, users' rows first."""
         drawn = random.integers(0, len(held_out), min(len(held_out), MOST_PAIRS))
         users = torch.from_numpy(held_out.users[drawn].astype(np.int64))
         items = random.integers(0, held_out.n_items, (len(drawn), 1 + NEGATIVES))
@@ -89,12 +97,13 @@ class TimesLesson(nn.Module):
 
     @torch.no_grad()
     def end_(self, times: Times, merit: float) -> bool:
-        """End a lesson or a trial, if there was one: whether training must begin anew. `merit` is
-        what validation makes of it so far.
+        """End the current lesson or trial, if there is one. Return whether training must restart
+        from scratch. `merit` is the validation metric so far.
 
-        After a lesson it must, since embeddings do not follow a response that moves. Times that
-        moved little rest from then on. Those that ran away are stopped at the deepest, and have to
-        be better than those before any lesson: each of the two is tried for as long as a lesson.
+        After a lesson it must restart, since embeddings that were trained with one response do not
+        suit another. Times that moved little are fixed from then on. If the end time passed
+        DEEPEST, the times are shrunk to it, and are used only if they validate better than the
+        times given before any lesson: each of the two gets a trial as long as a lesson.
         """
         if int(self.trying):
             return self._judge_(times, merit)
@@ -112,13 +121,13 @@ class TimesLesson(nn.Module):
         return True
 
     def _judge_(self, times: Times, merit: float) -> bool:
-        if int(self.trying) == 1:  # the deep ones had their trial, now those that were given
+        if int(self.trying) == 1:  # the deep times had their trial; next come the given ones
             self.deep_merit.fill_(merit)
             self.trying.fill_(2)
             times.move_to_(self.given)
             return True
         self.trying.zero_()
         if merit >= float(self.deep_merit):
-            return False
+            return False  # training simply continues with the given times
         times.move_to_(self.deep)
         return True

@@ -12,12 +12,12 @@ from ltocf.errors import ConfigError
 from ltocf.ode.one_step import rk4
 from ltocf.ode.solver import Solver
 
-STARTING_STEPS = 2  # made by RK4, until there is a history
+STARTING_STEPS = 2  # taken by RK4, until there is a history
 
 
 @dataclass(frozen=True)
 class AdamsMoulton(Solver):
-    """torchdiffeq's `implicit_adams` is of another order, so there is no reference for it."""
+    """It has no `reference`, since torchdiffeq's `implicit_adams` is of another order."""
 
     starting_steps: ClassVar[int] = STARTING_STEPS
 
@@ -30,8 +30,8 @@ def _on_grid(x: Tensor, start: Tensor, grid: Tensor) -> Tensor:
     """y on the grid, for y' = x y. (len(grid), len(x))
 
     y_{n+1} = y_n + h (9 f_{n+1} + 19 f_n - 5 f_{n-1} + f_{n-2}) / 24 when the steps are equal: the
-    paper's equation. Learned times make unequal ones, with weights to match. Because f = x y, the
-    implicit equation is solved by a division.
+    paper's equation. Learned times make unequal steps, for which `_weights` generalises it. Because
+    f = x y, the implicit equation is solved by a division.
     """
     steps, y = grid.diff(), [start]
     z = steps[:, None] * x
@@ -39,10 +39,11 @@ def _on_grid(x: Tensor, start: Tensor, grid: Tensor) -> Tensor:
         y.append(y[n] * rk4(z[n]))
     for n, (new, *old) in enumerate(_weights(steps), STARTING_STEPS):
         implicit = new * z[n]
+        # The division below is by 1 - implicit, which must stay well away from zero.
         if implicit.max() > 0.95:
             raise ConfigError(
-                f"adams_moulton has no stable step of {steps[n].item():.3g}; "
-                "raise steps or time_points"
+                f"adams_moulton is unstable with a step of {steps[n].item():.3g}; "
+                "raise steps_per_interval or time_points"
             )
         explicit = old[0] * y[n] + old[1] * y[n - 1] + old[2] * y[n - 2]
         y.append((y[n] + z[n] * explicit) / (1 - implicit))
@@ -50,10 +51,11 @@ def _on_grid(x: Tensor, start: Tensor, grid: Tensor) -> Tensor:
 
 
 def _weights(steps: Tensor) -> Tensor:
-    """Those of f_{n+1}, f_n, f_{n-1}, f_{n-2} for each step but the first two. (len(steps) - 2, 4)
+    """The weights of f_{n+1}, f_n, f_{n-1}, f_{n-2} for each step from the third on.
+    (len(steps) - 2, 4)
 
-    Integrals over the step of the cubic through those four, whose places are 1, 0, -a and -b in
-    units of the step; 9, 19, -5 and 1 over 24 when a = 1 and b = 2.
+    They integrate the cubic through those four points over the step. In units of the step, the
+    points lie at 1, 0, -a and -b. For a = 1 and b = 2 they are 9, 19, -5 and 1 over 24.
     """
     before, last, step = steps[:-2], steps[1:-1], steps[2:]
     a, b = last / step, (before + last) / step

@@ -13,6 +13,7 @@ from ltocf.errors import ConfigError
 from ltocf.ode.one_step import DIFFERENCE, FIFTH, dormand_prince
 from ltocf.ode.solver import Solver
 
+# A step is at most GROW times and at least SHRINK times as long as the last; the usual constants.
 SAFETY, SHRINK, GROW, MOST_STEPS = 0.9, 0.2, 10.0, 10_000
 
 
@@ -23,8 +24,8 @@ class DormandPrince(Solver):
         return "dopri5"
 
     def trajectory(self, x: Tensor, start: Tensor, times: Tensor) -> Tensor:
-        """The steps are chosen without gradients, as fractions of their interval, and then made
-        with them: so the result is differentiable in the times, which are hit exactly."""
+        """Steps are first chosen, without gradients, as fractions of their interval, and then taken
+        with gradients. So the result is differentiable in the times, which are hit exactly."""
         states = [start]
         for interval in times.diff():
             fractions = _choose_steps(
@@ -41,7 +42,8 @@ class DormandPrince(Solver):
 def _choose_steps(
     z: NDArray[np.float64], y: NDArray[np.float64], rtol: float, atol: float
 ) -> NDArray[np.float64]:
-    """Fractions of the interval, each with its estimated error in tolerance. They sum to 1."""
+    """Steps as fractions of the interval, each with an estimated error within the tolerance. They
+    sum to 1."""
     done, fraction = 0.0, 1.0
     fractions: list[float] = []
     while done < 1:
@@ -53,6 +55,7 @@ def _choose_steps(
             done, y = done + fraction, after
             fractions.append(fraction)
         if len(fractions) > MOST_STEPS or fraction < 1e-12:
-            raise ConfigError(f"rtol={rtol!r}, atol={atol!r} ask for too many steps; raise them")
+            raise ConfigError(f"rtol={rtol!r}, atol={atol!r} need too many steps; raise them")
+        # The error of a step grows with its fifth power, hence the exponent -1/5.
         fraction *= min(GROW, max(SHRINK, SAFETY * max(ratio, 1e-10) ** -0.2))
     return np.array(fractions) / sum(fractions)

@@ -1,4 +1,4 @@
-"""Linear ODEs y' = M y through torchdiffeq, where M is given by what it does to a state."""
+"""Linear ODEs y' = M y solved by torchdiffeq; M is given as a function that multiplies by it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ltocf.ode.solver import Solver
 
 ADAPTIVE = ("dopri8", "dopri5", "bosh3", "fehlberg2", "adaptive_heun")
 ON_A_GRID = ("euler", "midpoint", "heun2", "heun3", "rk4", "explicit_adams", "implicit_adams")
-# All of torchdiffeq but SciPy's solvers, which have no gradients.
+# All of torchdiffeq's methods except SciPy's, which have no gradients.
 METHODS = ADAPTIVE + ON_A_GRID
 
 
 @dataclass(frozen=True)
 class LibrarySolver(Solver):
-    """A method of torchdiffeq by its name there, on the scalar problem."""
+    """A method of torchdiffeq, by its name there, on the scalar problem."""
 
     method: str = "heun3"
 
@@ -39,10 +39,10 @@ def integrate(
     *,
     adjoint: bool = False,
 ) -> Tensor:
-    """y at each of the times for y' = M y, by torchdiffeq's method of that name with the solver's
+    """y at each of the times for y' = M y, by the named method of torchdiffeq, with the solver's
     steps and tolerances. (len(times), *start.shape)
 
-    `adjoint` integrates the gradient backwards in time, instead of through what the solver did.
+    `adjoint` integrates the gradient backwards in time, instead of differentiating the steps.
     """
     # Imported here: it brings all of SciPy's integrators with it, half a second that most runs,
     # which use our own solvers, would spend for nothing.

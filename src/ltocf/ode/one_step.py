@@ -30,7 +30,7 @@ exact = torch.exp
 
 @dataclass(frozen=True)
 class OneStepSolver(Solver):
-    """A solver that forgets all but the last state: a step multiplies y by growth(step * x)."""
+    """A solver that needs only the last state: a step multiplies y by growth(step * x)."""
 
     growth: Callable[[Tensor], Tensor] = rk4
     same_as: str | None = None  # torchdiffeq's name for it
@@ -46,8 +46,8 @@ class OneStepSolver(Solver):
         return y[torch.searchsorted(grid.detach(), times.detach())]
 
 
-# Dormand and Prince, "A family of embedded Runge-Kutta formulae", 1980: each stage's weights of the
-# stages before it. The last row is also the fifth-order solution.
+# Dormand and Prince, "A family of embedded Runge-Kutta formulae", 1980. Row i has the weights that
+# stage i gives to the stages before it. The last row is also the fifth-order solution.
 DORMAND_PRINCE = (
     (),
     (1 / 5,),
@@ -61,7 +61,8 @@ FOURTH_ORDER = (5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 /
 
 
 def _stability_polynomial(weights: tuple[float, ...]) -> NDArray[np.float64]:
-    """Coefficients, lowest first, of 1 + z b (I - z M)^-1 1: what stages M and weights b do."""
+    """Coefficients, lowest degree first, of 1 + z b (I - z M)^-1 1: the growth of y in a step of a
+    Runge-Kutta method with stages M and weights b."""
     stages = np.array([(*row, *[0.0] * (7 - len(row))) for row in DORMAND_PRINCE])
     terms, stage_values = [1.0], np.ones(7)
     for _ in range(7):

@@ -1,4 +1,5 @@
-"""The same propagation through torchdiffeq on the embeddings themselves: slow, and beyond doubt."""
+"""The same propagation by torchdiffeq on the embeddings themselves: slow, but a reference to test
+the fast one against."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from ltocf.ode.solver import Connection, Solver, connect
 
 
 def reference_method(solver: Solver) -> str:
-    """torchdiffeq's name for a solver; a ConfigError if it has none like it."""
+    """torchdiffeq's name for a solver; a ConfigError if it does not have that solver."""
     if solver.reference is None:
         raise ConfigError(
-            "torchdiffeq has no such solver, so there is no reference for it; use "
-            f"propagation='spectral' or one of: {', '.join(METHODS)}"
+            "torchdiffeq does not have this solver; use propagation='spectral' or one of these "
+            f"solvers: {', '.join(METHODS)}"
         )
     return solver.reference
 

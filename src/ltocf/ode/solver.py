@@ -1,7 +1,7 @@
 """What a solver is: a trajectory of y' = x y, and how finely it steps.
 
-dE/dt = A E is linear, so a solver acts on E as a function of the eigenvalues x of A: the one it
-returns for y' = x y, y(0) = 1. Here x is a vector of sample points, solved all at once.
+dE/dt = A E is linear, so what a solver does to E is a function of the eigenvalues x of A: its
+result for the scalar problem y' = x y, y(0) = 1. Here x is a vector of samples, solved all at once.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ltocf.errors import ConfigError
 
 Connection = Literal["linear", "residual"]
 Trajectory = Callable[[Tensor, Tensor], Tensor]  # (start, times) -> the state at each of the times
-DECAYED = 0.9  # what decays most quickly must have come down to at least this in an interval
-MOST_STEPS = 256  # of an interval, to which steps are made smaller in search of a stable size
+DECAYED = 0.9  # a stable solver shrinks the fastest-decaying component to at most this per interval
+MOST_STEPS = 256  # per interval, when looking for a stable number of steps
 
 
 @dataclass(frozen=True)
 class Solver(ABC):
-    """A solver, with its steps (of a solver with fixed ones) or its tolerances (of an adaptive
-    one). A new one is a subclass with a trajectory, and a line in `SOLVERS`."""
+    """A solver with its settings: a fixed-step one uses the steps, an adaptive one the tolerances.
+    To add a solver, write a subclass with a trajectory and add a line to `SOLVERS`."""
 
-    steps: int = 1  # of equal size in an interval, unless there is a step size
+    steps: int = 1  # of equal size per interval, unless step_size is given
     step_size: float | None = None
     rtol: float = 1e-7
     atol: float = 1e-9
 
-    # How many steps of an interval some other method makes, until there is a history to go by.
+    # A multi-step method takes its first steps by another method, until it has a history.
     starting_steps: ClassVar[int] = 0
 
     @abstractmethod
@@ -46,7 +46,8 @@ class Solver(ABC):
         return None
 
     def states(self, x: Tensor, times: Tensor, connection: Connection) -> Tensor:
-        """What this solver makes of y(0) = 1 at each time, for y' = x y. (len(times), len(x))"""
+        """The state at each time for y' = x y, y(0) = 1, as `connect` defines it.
+        (len(times), len(x))"""
         if self.starting_steps and connection == "linear":
             self._check_history(times)
         return connect(
@@ -57,8 +58,8 @@ class Solver(ABC):
         )
 
     def grid(self, times: Tensor) -> Tensor:
-        """The times with those of the steps between them: `steps` equal ones an interval, or ones
-        of `step_size` with what is left at the end."""
+        """The times and the steps between them: `steps` equal ones per interval, or steps of
+        `step_size`, of which the last is shorter."""
         pieces = []
         for start, end in pairwise(times):
             if self.step_size is None:
@@ -71,8 +72,8 @@ class Solver(ABC):
         return torch.cat([*pieces, times[-1:]])
 
     def is_stable(self, lowest: float, times: Tensor) -> bool:
-        """Whether what should decay does so: from no interval does y' = x y, lowest <= x <= 0, come
-        out larger than it went in. Too long a step of an explicit solver makes it grow instead."""
+        """Whether y' = x y grows in no interval, for lowest <= x <= 0. The exact solution decays;
+        an explicit solver whose steps are too long makes it grow instead."""
         x = torch.linspace(lowest, 0, 9, dtype=torch.float64)
         known = times.detach().cpu().double()
         ends = [
@@ -83,13 +84,13 @@ class Solver(ABC):
         return float(size.max()) <= 1 + 1e-9 and float(size[:, 0].max()) <= DECAYED
 
     def stabilised(self, lowest: float, times: Tensor) -> Self:
-        """This solver with as many more steps an interval as that takes."""
+        """This solver, with as many steps per interval as it takes to be stable."""
         solver = self
         while not solver.is_stable(lowest, times):
             if solver.steps >= MOST_STEPS:
                 raise ConfigError(
-                    f"no number of steps up to {MOST_STEPS} an interval is stable; use a smaller "
-                    "end_time, or solver='exact'"
+                    f"the solver is unstable even with {MOST_STEPS} steps per interval; use a "
+                    "smaller end_time, or solver='exact'"
                 )
             solver = replace(solver, steps=solver.steps + 1, step_size=None)
         return solver
@@ -97,18 +98,19 @@ class Solver(ABC):
     def _check_history(self, times: Tensor) -> None:
         fewest = min(len(self.grid(times[i : i + 2])) - 1 for i in range(len(times) - 1))
         if fewest <= self.starting_steps:
-            # With so few it would be another solver under this one's name, as in the authors' code.
+            # With so few steps only the starting method would ever run, as in the authors' code.
             raise ConfigError(
-                f"{type(self).__name__} with connection='linear' starts a new history in each "
-                f"interval, and {fewest} step(s) in it are too few; set "
+                f"{type(self).__name__} with connection='linear' restarts in each interval and "
+                f"needs more than {self.starting_steps} steps there, not {fewest}; set "
                 f"steps_per_interval={self.starting_steps + 2}"
             )
 
 
 def connect(trajectory: Trajectory, start: Tensor, times: Tensor, connection: Connection) -> Tensor:
-    """The states to combine, one a time, from the one at time 0. (len(times), *start.shape)
+    """The states to combine, one per time, the one at time 0 first. (len(times), *start.shape)
 
-    Residual: the solver runs through. Linear: each interval starts from the last one's increment.
+    Residual: the solver runs through all intervals. Linear: a state is the increment over its
+    interval, and the next interval starts from that increment.
     """
     if connection == "residual":
         return trajectory(start, times)

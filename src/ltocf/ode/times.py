@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ltocf.errors import ConfigError
 
-SMALLEST_GAP = 1e-4  # of the end time: learned times stay this far apart
+SMALLEST_GAP = 1e-4  # learned times stay this far apart, as a share of the end time
 
 
 class Times(nn.Module, ABC):
@@ -45,7 +45,7 @@ class Times(nn.Module, ABC):
 
 
 class TimePoints(Times):
-    """The inner times themselves, as in the paper: the end time is given, and does not learn."""
+    """The inner times themselves are the parameters, as in the paper; the end time is fixed."""
 
     def __init__(self, inner: Sequence[float], end: float, *, learn: bool = True) -> None:
         super().__init__()
@@ -77,14 +77,16 @@ class TimePoints(Times):
         n, gap = len(self.inner), SMALLEST_GAP * end
         if n == 0:
             return
+        # Subtract the least room that the times before each one need. What is left only has to be
+        # non-decreasing and within bounds, which cummax and clamp make it.
         room = gap * torch.arange(1, n + 1, dtype=self.inner.dtype, device=self.inner.device)
         slack = (self.inner - room).cummax(0).values.clamp(0, end - gap * (n + 1))
         self.inner.copy_(slack + room)
 
 
 class Gaps(Times):
-    """The logarithms of the gaps between the times: any real numbers are times in order, and the
-    end time, the sum of the gaps, learns with the others."""
+    """The logarithms of the gaps between the times are the parameters. Any real numbers give times
+    in order, so nothing needs projecting; the end time is the sum of the gaps and learns too."""
 
     def __init__(self, inner: Sequence[float], end: float) -> None:
         super().__init__()

@@ -21,15 +21,15 @@ from ltocf.errors import ConfigError
 from ltocf.recommend.rules import Rules, Shelf
 
 BEFORE = 4  # trending: how many windows before the present one it is compared with
-DOUBT = 0.05  # trending: how often a ratio this high may be chance
+DOUBT = 0.05  # trending: the probability that the bound of a ratio is too high
 
 
 @dataclass(frozen=True, eq=False)
 class Touches:
-    """Who touched it does not matter here: an item's row and a moment each."""
+    """Interactions without their users: an item's row and a moment each."""
 
     items: Rows
-    moments: NDArray[np.datetime64] | None  # None: nobody knows when
+    moments: NDArray[np.datetime64] | None  # None: the times are unknown
 
     def counts(
         self, n_items: int, since: datetime | None = None, until: datetime | None = None
@@ -38,7 +38,10 @@ class Touches:
         if since is None and until is None:
             return np.bincount(self.items, minlength=n_items)
         if self.moments is None:
-            raise ConfigError("a window needs the time of each interaction; leave it out")
+            raise ConfigError(
+                "a window needs the time of each interaction, which these data do not have; leave "
+                "the window out"
+            )
         within = np.ones(len(self.items), dtype=bool)
         if since is not None:
             within &= self.moments > np.datetime64(since, "us")
@@ -58,17 +61,18 @@ def popular(
 def trending(
     touches: Touches, n_items: int, now: datetime, window: timedelta
 ) -> NDArray[np.float64]:
-    """By how much each item's share of all touches has surely grown, 0 where it has not. (n_items,)
+    """A lower bound of how much each item's share of all touches has grown; 0 if that is not above
+    1. (n_items,)
 
-    Its share within the window by its share in the `BEFORE` windows before. Of a recent touches in
-    n, were nothing changed, each would be recent with the same chance as any touch: Clopper and
-    Pearson's lower bound of that chance gives the lower bound of the ratio. Small numbers have low
-    bounds, so that two touches after none do not win.
+    The ratio is the item's share within the window over its share in the `BEFORE` windows before.
+    If nothing had changed, each touch of the item would be recent with the same probability as any
+    other touch. Clopper and Pearson's lower bound of that probability gives the lower bound of the
+    ratio. Small numbers have low bounds, so that two touches after none do not win.
     """
     start = now - window
     recent = touches.counts(n_items, start, now)
     earlier = touches.counts(n_items, start - BEFORE * window, start)
-    from scipy.special import betaincinv  # which takes long to load, for nothing but this
+    from scipy.special import betaincinv  # slow to load, and needed only here
 
     quantile = betaincinv(np.maximum(recent, 1), earlier + 1, DOUBT)  # of a beta distribution
     lowest = np.where(recent > 0, quantile, 0.0)
@@ -100,7 +104,7 @@ def shelf_of(dataset: Dataset, now: datetime | None = None) -> Shelf:
 
 
 def _latest_arrival(catalogue: Catalogue, until: datetime) -> datetime:
-    """When the last item came that is there by `until`; else the beginning of time."""
+    """The latest arrival of an item until `until`; datetime.min if there is none."""
     role = catalogue.role("arrival")
     if role is None or catalogue.kinds[role] != "time":
         return datetime.min
@@ -112,7 +116,7 @@ def _latest_arrival(catalogue: Catalogue, until: datetime) -> datetime:
 def board_values(
     kind: str, touches: Touches, shelf: Shelf, window: timedelta | None
 ) -> NDArray[np.float64]:
-    """The values that a board is ordered by, 0 for what is not on it. (n_items,)"""
+    """The values that a board is ordered by, 0 for items that are not on it. (n_items,)"""
     if kind == "new":
         return newest(shelf, window)
     if kind == "trending":

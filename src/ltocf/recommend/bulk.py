@@ -1,5 +1,5 @@
-"""Everybody's lists, or all items' neighbours, in one file: in parts, so that a job that was
-interrupted goes on where it stopped."""
+"""Write the lists of all users, or the neighbours of all items, to one file. The work is done in
+parts, so that an interrupted job continues where it stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ltocf.recommend.tables import flat
 from ltocf.scorers.scorer import Parts
 
 PART_USERS = 8192
-TILES = 4  # scores, the same filtered, their masked copy, and some to spare
+TILES = 4  # memory to reserve: scores, filtered scores, their masked copy, and one to spare
 MANIFEST = "manifest.json"
 
 
@@ -38,7 +38,7 @@ class BulkReport:
     output: str
     users: int
     rows: int
-    resumed: int  # users whose lists were there from an interrupted job
+    resumed: int  # users whose lists an interrupted job had already written
 
 
 def recommend_all(
@@ -82,7 +82,7 @@ def similar_all(
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> BulkReport:
-    """The same of `similar_items` of every item: `users` then says how many items these are."""
+    """The same for `similar_items` of every item; `users` of the report then counts items."""
     items = recommender.fitted.seen.item_ids.ids
     job = _Job(recommender, Path(output), items, recommender.similar_items, "similar items")
     return job.write(k, overwrite, progress)
@@ -136,7 +136,8 @@ class _Job:
 
 
 def _manifest(recommender: Recommender, options: list[object]) -> str:
-    """What the lists depend on: a part made from anything else must not be taken."""
+    """A digest of everything that the lists depend on, since parts made from anything else must not
+    be reused."""
     dataset = recommender.dataset
     # What else the lists show of an item; and of the data, what the model learned from.
     about = hashlib.sha256(dataset.catalogue.table.write_ndjson().encode())
@@ -165,7 +166,7 @@ def _model_digest(recommender: Recommender) -> str:
             add(member)
 
     parts = recommender.scorer.parts()
-    if parts is None:  # a scorer that only its model can make
+    if parts is None:  # such a scorer cannot be stored; only its model can make it
         tensors = recommender.model.fitted_state().items()
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors}
         parts = Parts(recommender.config.model_name, arrays)
@@ -190,7 +191,7 @@ def _open_parts(parts: Path, manifest: str, overwrite: bool) -> None:
 
 
 def _write_part(parts: Path, number: int, table: pl.DataFrame) -> Path:
-    """A part's name has its digest, by which a damaged one is told when the job goes on."""
+    """A part's name contains its digest, so that a damaged part is noticed when the job resumes."""
     with replacing(parts / f"{number:06}") as temporary:
         table.write_parquet(temporary)
         name = f"{number:06}.{_digest(temporary)}.parquet"

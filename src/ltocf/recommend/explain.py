@@ -1,5 +1,5 @@
-"""Exact reasons: a score as the sum of a user's own part, what the item has with everybody, and one
-term for each item they have."""
+"""Exact reasons: a score as the sum of a term from the user's own vector, the item's popularity,
+and one term for each item of the user's history."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Explanation:
     contribution, and the columns that the data set has to display.
     """
 
-    user: Id | None  # none: somebody known by their history alone
+    user: Id | None  # None: a person known by their history alone
     item: Id
     score: float
     own: float  # from the user's own vector
     because: pl.DataFrame
-    popularity: float = 0.0  # what the item has with everybody
+    popularity: float = 0.0  # the item's part that is the same for everybody
     names: Sequence[str] = ()  # what the items of `because` are called
     in_common: tuple[str, ...] = ()  # tags that an item nobody has touched shares with the first
 
@@ -105,7 +105,7 @@ def explain(fitted: FittedModel, person: Person, user: Id | None, item: Id) -> E
 
 
 def tags_in_common(catalogue: Catalogue, item: int, other: int) -> tuple[str, ...]:
-    """What both rows have of categories and tags, in the order of the catalogue's columns."""
+    """The categories and tags that both items have, in the order of the catalogue's columns."""
     matrix, labels = catalogue.tags()
     ours, theirs = (set(matrix[[row]].indices.tolist()) for row in (item, other))
     return tuple(labels[tag][1] for tag in sorted(ours & theirs))

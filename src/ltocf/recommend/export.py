@@ -194,8 +194,8 @@ def _export_onnx(job: ExportJob) -> Report:
         graphs["histories"] = histories
     if not graphs:
         raise ConfigError(
-            f"{job.recommender.config.model_name} is more than products, so it has no ONNX file; "
-            f"{INSTEAD}"
+            f"{job.recommender.config.model_name} cannot be written as a product of matrices, so "
+            f"it has no ONNX file; {INSTEAD}"
         )
     for name, serialised in graphs.items():
         (job.directory / f"{name}.onnx").write_bytes(serialised)

@@ -1,4 +1,4 @@
-"""What lists are made of: a model's cheap half, its data, and the pairs that it learned from."""
+"""What lists are made of: a model's scorer, its data, and the pairs that it learned from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """The model itself is made when it is asked for, which takes torch."""
+    """The model itself is built only when it is asked for, since that needs torch."""
 
     dataset: Dataset
     scorer: Scorer
@@ -49,11 +49,11 @@ class FittedModel:
 
     @property
     def known(self) -> Interactions:
-        """What known users have met, liked or not, and are not recommended."""
+        """The items that known users have seen, liked or not, which are not recommended to them."""
         return self.dataset.split.known
 
     @cached_property
     def item_vectors(self) -> Likeness:
-        """What makes items alike to the model."""
+        """The vectors by which the model finds items alike."""
         vectors = self.scorer.vectors()
         return vectors_of(None if vectors is None else vectors.items, self.seen)

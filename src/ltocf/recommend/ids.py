@@ -1,4 +1,4 @@
-"""The ids that a request names -> rows; light, so that an unknown id is told at once."""
+"""Turn the ids of a request into rows, without loading a model: unknown ids are refused at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TABLES = (".parquet", ".csv")  # the kinds of files that lists are written to
 def refuse_unknown(
     data: Path, *, users: Sequence[Id] = (), items: Sequence[Id] = (), strict: bool = False
 ) -> None:
-    """Fail as a question about these ids would, from the id tables of a data set alone."""
+    """Raise the error that a request with these ids would, from a data set's id tables alone."""
     for kind, wanted in (("user", users), ("item", items)):
         if wanted:
             try:
                 known = read_ids(data, read_table(data, f"{kind}s.parquet"))
-            except DataError:  # loading the run says it better
+            except DataError:  # loading the run will raise a better error
                 return
             known_rows(known, wanted, kind, strict=strict)
 

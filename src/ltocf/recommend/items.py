@@ -1,4 +1,4 @@
-"""Questions about the catalogue of a data set: what there is, how many, and which."""
+"""Questions about the catalogue of a data set: attributes, counts and searches."""
 
 from __future__ import annotations
 

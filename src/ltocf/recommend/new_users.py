@@ -1,4 +1,4 @@
-"""Scores for people whom the model has never met, who get vectors of their own."""
+"""Scores for people who were not in training: gradient steps find a vector for each of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ltocf.errors import ConfigError
 from ltocf.scorers.scorer import Scorer, Scores, Vectors
 
 NEGATIVES = 1024  # unseen items that a new user's own vector is trained against
-STEP = 0.05  # of Adam, relative to the usual size of an item's coordinate
-L2 = 1e-2  # on their own vector, relative to the usual size of an item's vector
+STEP = 0.05  # Adam's learning rate, relative to the typical size of an item's coordinate
+L2 = 1e-2  # penalty on the new vector, relative to the typical size of an item's vector
 
 
 def score_new(scorer: Scorer, histories: csr_array, *, steps: int = 0, seed: int = 0) -> Scores:

@@ -93,8 +93,8 @@ class OnnxFormula(Formula):
         size = 4 * math.prod(shape)
         if sum(held.nbytes for held in self.tensors.values()) + size > MOST_BYTES:
             raise ConfigError(
-                f"a table of {shape[0]:,} x {shape[1]:,} weights is more than an ONNX file holds, "
-                f"which is 2 GB; {INSTEAD}"
+                f"a table of {shape[0]:,} x {shape[1]:,} weights exceeds the 2 GB that an ONNX "
+                f"file can hold; {INSTEAD}"
             )
         require_memory(COPIES * size, "an ONNX file of this model", INSTEAD)
         return self.step("MatMul", rows, self.tensor(table()))

@@ -1,4 +1,4 @@
-"""Who a list is for: a known user, a known user and what they did since, or a bare history."""
+"""Who a list is for: a known user, a known user and their events since, or a bare history."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ NOTHING, NEVER = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 class Person(NamedTuple):
-    """Somebody with a row in the training data, or NOBODY, and what they touched since."""
+    """A user's row in the training data, or NOBODY, and the items that they touched since."""
 
     row: int
     items: Rows = NOTHING  # in any order, repetitions allowed
-    times: NDArray[np.int64] = NEVER  # of each, by the clock of the training data
+    times: NDArray[np.int64] = NEVER  # of each item, in the unit of the training data's times
     without: Rows = NOTHING  # items that are left out of their history, as if never touched
-    shown: Rows = NOTHING  # what they were shown and did not take, once for each time
+    shown: Rows = NOTHING  # items that they were shown and did not take, once for each time
     met: Rows = NOTHING  # what they sent back or do not want: not in their history, never listed
 
     @classmethod
     def of_history(cls, items: Rows) -> Person:
-        """Somebody new, who touched these items in this order."""
+        """A new person, who touched these items in this order."""
         return cls(NOBODY, items, np.arange(len(items)))
 
     @property
     def changed(self) -> bool:
-        """Whether their history is another than in the training data."""
+        """Whether their history differs from that in the training data."""
         return len(self.items) > 0 or len(self.without) > 0
 
     def has(self, pairs: Interactions) -> Rows:
-        """What they have by these pairs and since, repetitions included."""
+        """Their items in these pairs and since, repetitions included."""
         if self.row == NOBODY:
             items = self.items
         elif len(self.items):
@@ -88,8 +88,8 @@ def score_people(
     """
     if any(len(person.without) for person in people) and not scorer.follows_history:
         raise ConfigError(
-            "this model's lists do not follow from a history, so there is none without an item of "
-            "it; use ltocf, lightgcn or a closed form such as gfcf"
+            "this model's lists do not follow from a history, so it cannot leave an item out of "
+            "one; use ltocf, lightgcn or a closed form such as gfcf"
         )
     rows = np.array([person.row for person in people], dtype=np.int32)
     changed = np.array([person.changed for person in people], dtype=bool)

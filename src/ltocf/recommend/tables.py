@@ -1,4 +1,4 @@
-"""Lists -> data frames with the caller's ids and what the data set has to display."""
+"""Turn lists into data frames with the caller's ids and the display columns of the data set."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def flat(table: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def write_table(table: pl.DataFrame, output: Path) -> None:
-    """One small table as the kind of file that its name asks for."""
+    """Write a small table as the kind of file that its name ends in."""
     with replacing(output) as temporary:
         if output.suffix == ".csv":
             flat(table.lazy()).collect().write_csv(temporary)

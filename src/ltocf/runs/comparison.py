@@ -1,4 +1,4 @@
-"""Compare runs on the same test users: a paired bootstrap tells differences from chance."""
+"""Compare runs on the same test users; a paired bootstrap distinguishes differences from chance."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ AT_ONCE = 2**22  # resampled users in memory
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much a run's metric is above the first run's, and how sure that is."""
+    """How far a run's metric is above the first run's, and how certain that is."""
 
     metric: str
     difference: float
     low: float  # the middle 95 % of the bootstrap
     high: float
-    p: float  # how often chance alone would look like this: two-sided
+    p: float  # two-sided: the probability of a difference this large by chance alone
     better: int  # users for whom it is better, and worse; for the rest it is the same
     worse: int
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The first run is the one that the others are compared with."""
+    """A comparison of runs with the first one."""
 
     runs: list[str]
     users: int
@@ -60,9 +60,9 @@ def compare_runs(
     progress: Progress = silent,
 ) -> Comparison:
     """Test metrics of each run, and their differences from the first with a paired bootstrap over
-    users. Runs that were tested on other pairs are refused: they cannot be compared."""
+    users. Runs that were trained or tested on different pairs are refused."""
     if len(paths) < 2:
-        raise ConfigError("comparing takes two runs or more")
+        raise ConfigError("a comparison needs two runs or more")
     places = list(map(Path, paths))
     first: Split | None = None
     found: list[PerUser] = []
@@ -95,14 +95,14 @@ def _diversity(values: PerUser) -> Metrics:
 def _refuse_others(first: Split, split: Split, one: Path, other: Path) -> None:
     for path, part in ((one, first), (other, split)):
         if not len(part.test):
-            raise DataError(f"{path}: has no test pairs, so that there is nothing to compare")
+            raise DataError(f"{path}: has no test pairs, so there is nothing to compare")
     for name in ("test", "seen"):
         ours, theirs = getattr(first, name), getattr(split, name)
         same_ids = ours.user_ids == theirs.user_ids and ours.item_ids == theirs.item_ids
         if not same_ids or ours.fingerprint != theirs.fingerprint:
-            what = "was tested on" if name == "test" else "knows"
+            what = "tested" if name == "test" else "trained"
             raise DataError(
-                f"{other}: {what} other pairs than {one}; train both on the same data set"
+                f"{other}: was {what} on other pairs than {one}; train both on the same data set"
             )
 
 
@@ -122,7 +122,7 @@ def bootstrap(
     seed: int,
     progress: Progress = silent,
 ) -> list[Difference]:
-    """Users are drawn with replacement, again and again, and both runs averaged over the same."""
+    """Draw samples of the users with replacement, and average both runs over the same users."""
     gaps = np.stack([other[name] - first[name] for name in first], axis=1)  # (users, metrics)
     users = len(gaps)
     rng = np.random.default_rng(seed)
@@ -138,7 +138,8 @@ def bootstrap(
         progress("resampling", start + n, resamples)
     means = np.concatenate(drawn)  # (resamples, metrics)
     low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    # Twice the smaller tail, itself counted as one draw: no number of draws shows p = 0.
+    # Twice the smaller tail. The observed difference counts as one more draw, since no finite
+    # number of draws can show that p = 0.
     tails = np.minimum((means <= 0).sum(0), (means >= 0).sum(0))
     p = np.minimum(1, 2 * (tails + 1) / (resamples + 1))
     return [
@@ -156,7 +157,7 @@ def bootstrap(
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> None:
-    """Each difference from the first run with its interval; one that does not touch zero counts."""
+    """Draw each difference from the first run with its interval, which may or may not contain 0."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Cross-validation of a run's settings: how much its figures depend on the cut."""
+"""Cross-validation of a run's settings: how much its metrics depend on the split."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def evaluate_folds(
     ks: Sequence[int] = (20,),
     progress: Progress = silent,
 ) -> list[Metrics]:
-    """Test metrics of each fold: fitted from scratch to what the fold trains on."""
+    """The test metrics of each fold; the model is fitted from scratch to the fold's train pairs."""
     found = []
     for done, fold in enumerate(cut_folds(dataset, folds, by, seed=config.seed)):
         progress(f"fold {done + 1}", done, folds)
@@ -45,12 +45,12 @@ def evaluate_folds(
 def cut_folds(
     dataset: Dataset, folds: int, by: str = "time", *, seed: int = 0
 ) -> Iterator[Dataset]:
-    """All pairs of a data set, cut again and again.
+    """The data set with all of its pairs split again, once for each fold.
 
-    By time, the pairs are `folds` + 1 stretches of about as many pairs: the first trains and the
-    second tests, then the first two train and the third tests, and so on. At random, each fold of
-    the pairs is tested once and the others train. Test pairs whose user or item train does not
-    know are left out.
+    By time, the pairs are cut into `folds` + 1 periods with about equally many pairs: the first
+    trains and the second tests, then the first two train and the third tests, and so on. At random,
+    each fold of the pairs is tested once and the others train. Test pairs whose user or item is not
+    in train are left out.
     """
     if by not in BY:
         raise ConfigError(f"folds by {by!r}: choose one of: {', '.join(BY)}")
@@ -80,7 +80,7 @@ def cut_folds(
 
 
 def _stretches(pairs: Interactions, n: int) -> NDArray[np.int64]:
-    """To which of n stretches of time each pair belongs; equal times stay together. (n_pairs,)"""
+    """Which of n periods each pair belongs to; pairs of equal times stay together. (n_pairs,)"""
     assert pairs.timestamps is not None
     ordered = np.sort(pairs.timestamps)
     ends = ordered[[len(ordered) * (cut + 1) // n - 1 for cut in range(n - 1)]]

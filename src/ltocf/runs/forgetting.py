@@ -1,4 +1,4 @@
-"""People who asked to be forgotten leave a run: its data, its weights, and every version of it."""
+"""Remove people who asked to be forgotten from a run: its data, its weights and every version."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Forgotten = Callable[[Iterable[Id]], Collection[Id]]
 def forget_people(run: Run, forgotten: Forgotten, progress: Progress = silent) -> Run:
     """The run without those people, as its only version; the same run if it has none of them.
 
-    Nobody else is learned from: vectors stay as they were, and a closed form is computed from what
-    is left. There is no rollback, since every earlier version has the people in it.
+    Nothing new is learned: the vectors of other users stay as they were, and a closed form is
+    solved again on the remaining pairs. There is no rollback, since earlier versions contain them.
     """
     known: list[Id] = run.dataset.split.train.user_ids.ids.to_list()
     rest = run.dataset.rest
@@ -29,7 +29,7 @@ def forget_people(run: Run, forgotten: Forgotten, progress: Progress = silent) -
         return run
     with updating(run) as path:
         left, kept = forget_users(run.dataset, gone)
-        # No epochs: leaving must not wait for a training, nor depend on how it turns out.
+        # No epochs: forgetting must neither wait for a training nor depend on its result.
         model = warm_start(run, left, epochs=0, kept_users=kept, progress=progress)
         found = store_update(run, path, left, model)
     drop_other_versions(root)

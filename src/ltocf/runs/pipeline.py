@@ -30,7 +30,7 @@ def start_run(
     config: RunConfig, output: Path, *, dataset: Dataset | None = None, overwrite: bool = False
 ) -> Run:
     """A run directory with everything checked and nothing trained."""
-    if is_first():  # the other processes may already see the run that the first one has just made
+    if is_first():  # to other processes, the run that the first one just made would seem occupied
         refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=RunError)
     dataset = cut_for(config, dataset or load_dataset(config.dataset))
     # A wrong setting must fail before anything is written.
@@ -49,9 +49,9 @@ def start_run(
 
 
 def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], None] | None:
-    """What starts a model from the vectors of the run at `config.start_from`, if any. That run must
-    have seen the same training pairs: one that has seen more would carry what is held out here
-    into the new model."""
+    """A function that starts a model from the vectors of the run at `config.start_from`, if that is
+    set. That run must have learned from the same training pairs: one that has learned from more
+    would leak the pairs that are held out here into the new model."""
     if config.start_from is None:
         return None
     run, model = load_run(Path(config.start_from))
@@ -73,13 +73,13 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
 
 
 def train_run(run: Run, progress: Progress = silent) -> Metrics:
-    """Train from where the run is to its end, test once, and write everything down."""
+    """Train the run to its end, from wherever it stands, test it once, and save everything."""
     with run.writing() if is_first() else nullcontext():
         return _train(run, progress)
 
 
 def stopped_line(run: Run) -> str:
-    """What to say of a run whose training was interrupted: what is kept, and how to go on."""
+    """The message about an interrupted training: what is saved, and how to continue."""
     state = run.load_state()
     kept = "no epoch was finished yet"
     if state is not None and state.stage == "all pairs":
@@ -102,11 +102,12 @@ def _train(run: Run, progress: Progress) -> Metrics:
 
     def after_epoch(state: TrainState, record: EpochRecord) -> None:
         nonlocal records
-        if state.stage == "choosing":  # the history is of the training that chose
+        if state.stage == "choosing":  # the history is that of the training that chose the epoch
             records = with_record(records, record)
         if not is_first():
             return
-        # In this order: a resumed run takes the records up to its state.
+        # The history comes first: a resumed run cuts it to the epochs of its state, so one record
+        # too many does no harm, but one too few would be missing.
         run.save_history(records)
         run.save_state(state)
 
@@ -132,8 +133,8 @@ def test(
     ks: Sequence[int] = (),
     progress: Progress = silent,
 ) -> Metrics:
-    """Test metrics of a run's model, none where there are no test pairs; what it saw in train or
-    validation is no candidate."""
+    """Test metrics of a run's model; empty if there are no test pairs. Items that a user has in
+    train or validation are not ranked."""
     split = run.dataset.split
     if not len(split.test):
         return {}

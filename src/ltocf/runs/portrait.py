@@ -1,4 +1,4 @@
-"""What is drawn of a trained model: taken when it is kept, so that showing it needs no torch."""
+"""What is drawn of a trained model. It is saved with the run, so that drawing it needs no torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POINTS = 101  # of a drawn response
 
 class Portrait(NamedTuple):
     times: list[float]  # when the states of an ODE are read
-    response: dict[str, list[float]] | None  # h over the spectrum by name, with x among them
+    response: dict[str, list[float]] | None  # "x", and the response at x for each named curve
 
     @classmethod
     def of(cls, model: Model) -> Portrait:
@@ -24,7 +24,7 @@ class Portrait(NamedTuple):
 
         try:
             responses = model.responses()
-        except ConfigError:  # it is no polynomial of the graph
+        except ConfigError:  # the model is not a polynomial of the graph
             return cls(model.extracted_times(), None)
         x = torch.linspace(-1, 1, POINTS, dtype=torch.float64)
         curves = {name: of(x).detach().tolist() for name, of in responses.items()}

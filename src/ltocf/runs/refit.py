@@ -24,19 +24,22 @@ def refit_run(
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> Run:
-    """The run's model fitted anew to everything that the run's data set knows, in `output`.
+    """Fit the run's model again, to all pairs of its data set, and save it in `output`.
 
-    It learns from train, validation and test pairs, for as long as the run chose. What a
-    user has met is in the seen mask, test pairs and what they did not like among it. Nothing is
-    left to test it on, so the metrics of the run that it comes from stay with its data set.
+    It learns from train, validation and test pairs, for as long as the run chose. Items that a user
+    has seen, test pairs and unliked items included, are left out of their lists. No pairs are left
+    to test it on, so its data set records the metrics of the run that it comes from.
     """
     run, output = as_run(run), Path(output)
     if output.resolve() == run.path.resolve():
-        raise ConfigError(f"{output}: is the run itself, which is what was measured; name another")
+        raise ConfigError(
+            f"{output}: is the run itself, whose test metrics a refit would invalidate; choose "
+            "another output"
+        )
     if not run.finished:
         raise RunError(
-            f"{run.path}: training has not ended; continue it (ltocf train --resume) before "
-            "refitting it"
+            f"{run.path}: training has not finished; continue it (ltocf train --resume) before "
+            "refitting"
         )
     refuse_occupied(output, marker=MARKER, overwrite=overwrite, error=RunError)
     epochs = best_epoch(run.history())
@@ -46,7 +49,7 @@ def refit_run(
     config = run.config.model_copy(update={"train": schedule})
     planned = config.train.epochs_for(run.dataset.split.seen.pairs_per_user)
     chosen = config.train.whole_schedule(planned if epochs is None else epochs, planned)
-    # As `fit` goes from train and validation to all pairs: with the times that were chosen.
+    # `like` takes over what the run learned, such as times, as `fit` does for its second half.
     model = fit_for(
         chosen,
         dataset,

@@ -1,18 +1,18 @@
-"""A run directory: all that is needed to use a trained model, repeat its training or continue it.
+"""A run directory: everything needed to use a trained model, repeat its training or continue it.
 
 config.toml         settings, data set, seed, library versions
 data/               the split it was trained on, with ids and item names
-weights.safetensors the weights kept
-scorer.safetensors  when training has ended: what answers questions, beside what the weights hold
-portrait.json       and what is drawn of the model: its response, its times
-state.safetensors   while unfinished: what the next epoch depends on
-history.jsonl       a line an epoch
-metrics.json        the test metrics, looked at once, when training has ended
+weights.safetensors the weights of the fitted model
+scorer.safetensors  once training has finished: the scorer's arrays that are not among the weights
+portrait.json       once training has finished: what is drawn of the model, its response and times
+state.safetensors   while unfinished: the state that training continues from
+history.jsonl       one line per epoch
+metrics.json        the test metrics, computed once, when training has finished
 curves.png          loss, metrics and times over the epochs
-auto.json           of a run that auto chose: what was tried, how long it took, how good it was
-digests.json        the digest of each file, by which damage is noticed
-events.db           if it is served: what happened since training
-versions/           if it was updated: whole runs; current.json names the one in use
+auto.json           if a search chose the model: what was tried, how long it took, how good it was
+digests.json        the digest of each file, to detect damage
+events.db           if it is served: the events since training
+versions/           if it was updated: complete runs; current.json names the one in use
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ from ltocf.runs.settings import read_config
 from ltocf.runs.versions import MARKER, METRICS, current_path, refuse_foreign
 from ltocf.scorers.scorer import Scorer
 
-if TYPE_CHECKING:  # what training leaves behind needs torch, which a list does not
+if TYPE_CHECKING:  # these need torch, which takes seconds to load and which making a list does not
     from ltocf.models.base import Model
     from ltocf.ranking.metrics import Metrics
     from ltocf.training.records import EpochRecord, TrainState
 
 STATE = "state.safetensors"
 HISTORY = "history.jsonl"
-EVENTS = "events.db"  # what happened since training, if it is served
+EVENTS = "events.db"  # the events since training, if the run is served
 COMPARISON = "auto.json"
 COUNTERS = ("epoch", "best_epoch", "best_metric", "stale", "stage", "epochs")
 
 
 class Run:
-    """A run directory, open. Every file in it is written whole or not at all."""
+    """An open run directory. Every file in it is written completely or not at all."""
 
     def __init__(self, path: Path, config: RunConfig, dataset: Dataset) -> None:
         self.path, self.config, self.dataset = path, config, dataset
@@ -71,7 +71,7 @@ class Run:
     ) -> Run:
         """A new directory with the settings and the data, and no weights yet."""
         keep_events(path)
-        # Last digits may change with a library: whoever repeats a run can see by which it was made.
+        # Last digits may change with a library's version, so a run records the versions it used.
         config = config.model_copy(update={"versions": library_versions()})
         with new_directory(path, marker=MARKER, overwrite=overwrite, error=RunError) as temporary:
             (temporary / MARKER).write_text(to_toml(config), encoding="utf-8")
@@ -89,7 +89,7 @@ class Run:
         *,
         overwrite: bool = False,
     ) -> Run:
-        """A new directory with a trained model in it; an old one is replaced in one move."""
+        """A new directory with a trained model; an old one is replaced in one step."""
         keep_events(path)
         with new_directory(path, marker=MARKER, overwrite=overwrite, error=RunError) as temporary:
             run = cls.create(temporary, config, dataset)
@@ -103,7 +103,8 @@ class Run:
 
     @classmethod
     def at(cls, path: Path) -> Run:
-        """The run whose own files are in `path`. One that is replaced meanwhile is read again."""
+        """The run or version whose files are in `path`. If it is replaced meanwhile, it is read
+        again."""
         return read_at_rest(
             partial(cls._open, path),
             partial(read_digests, path),
@@ -114,8 +115,8 @@ class Run:
     @classmethod
     def _open(cls, path: Path, digests: Digests) -> Run:
         refuse_foreign(path)
-        # Settings and data, which are needed at once. Weights, which can be gigabytes, are checked
-        # when they are loaded.
+        # Only settings and data are checked here, since they are needed at once. Weights, which can
+        # be gigabytes, are checked when they are loaded.
         for name in IDENTITY:
             if problem := digests.problem(name):
                 raise RunError(f"damaged run: {path / name} {problem}; train it again")
@@ -125,12 +126,13 @@ class Run:
             raise RunError(f"damaged run: {error}; train it again") from None
 
     def writing(self) -> AbstractContextManager[None]:
-        """Be the only process that writes into the directory, which must still be this run's."""
+        """Be the only process that writes into the directory; an error if another run has taken
+        its place."""
         return self._files.writing()
 
     @cached_property
     def model(self) -> Model:
-        """The model of this run as its settings make it; `load` gives it its weights."""
+        """The model with this run's settings but without its weights, which `load` reads."""
         from ltocf.training.fitting import build
 
         return build(self.config, self.dataset)
@@ -140,7 +142,7 @@ class Run:
         model = self.model
         if not self._files.exists(WEIGHTS):
             raise RunError(
-                f"{self.path}: has no {WEIGHTS}: it has not been trained; continue it "
+                f"{self.path}: has not been trained (no {WEIGHTS}); continue it "
                 "(ltocf train --resume)"
             )
         import torch
@@ -149,17 +151,17 @@ class Run:
         try:
             model.restore_({name: torch.from_numpy(array) for name, array in arrays.items()})
         except (KeyError, RuntimeError):
-            raise self._files.damaged(WEIGHTS, "is of another model") from None
+            raise self._files.damaged(WEIGHTS, "belongs to another model") from None
         return model.eval()
 
     @property
     def learned_from(self) -> Interactions:
-        """The pairs that the model which is kept has learned from."""
+        """The pairs that the saved model has learned from."""
         return self.dataset.split.learned(refit=self.config.train.refit)
 
     def scorer(self) -> Scorer:
-        """What answers questions about this run: from its file, or where there is none, as of a
-        run that is not finished, by the model, which takes torch."""
+        """The run's scorer, from its file. An unfinished run has none; then the model makes it,
+        which needs torch."""
         if not self._files.exists(SCORER):
             return self.load().scorer()
         return read_scorer(self._files, self.learned_from)
@@ -185,7 +187,7 @@ class Run:
         from ltocf.training.records import TrainState
 
         arrays, counters = self._files.arrays(STATE)
-        # Copied out of the mapped file, which the next epoch replaces.
+        # Copied, because the arrays are mapped from a file that the next epoch replaces.
         tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
         if set(counters) != set(COUNTERS):
             raise self._files.damaged(STATE, "lacks its counters")
@@ -203,16 +205,16 @@ class Run:
             lines = self._files.text(HISTORY).splitlines()
             return [EpochRecord(**json.loads(line)) for line in lines]
         except (ValueError, TypeError, RecursionError):
-            raise self._files.damaged(HISTORY, "is not a history of ours") from None
+            raise self._files.damaged(HISTORY, "is not a history that ltocf wrote") from None
 
     def portrait(self) -> Portrait | None:
-        """What is drawn of the model that is kept; none before it is finished."""
+        """What is drawn of the model; None before the run is finished."""
         if not self._files.exists(PORTRAIT):
             return None
         try:
             return Portrait.from_json(self._files.text(PORTRAIT))
         except (ValueError, TypeError, RecursionError):
-            raise self._files.damaged(PORTRAIT, "is not one of ours") from None
+            raise self._files.damaged(PORTRAIT, "is not one that ltocf wrote") from None
 
     def save_comparison(self, tried: list[dict[str, object]]) -> None:
         """Write what `auto` tried before it chose this model."""
@@ -220,7 +222,7 @@ class Run:
             self._files.put_text(COMPARISON, json.dumps(tried, indent=2) + "\n")
 
     def finish(self, model: Model, metrics: Metrics) -> None:
-        """Keep the weights and the test metrics; what resuming needed is no longer of use."""
+        """Save the weights and the test metrics, and remove the state that resuming needed."""
         with self.writing():
             self.save_weights(model)
             # The metrics come last: a run that has them counts as finished.
@@ -230,7 +232,7 @@ class Run:
             self.forget_state()
 
     def save_metrics(self, metrics: Metrics) -> None:
-        """Write the test metrics of a model whose weights were kept before it was tested."""
+        """Write the test metrics of a model whose weights were saved before it was tested."""
         with self.writing():
             self._files.put_text(METRICS, json.dumps(metrics, indent=2) + "\n")
 
@@ -242,18 +244,18 @@ class Run:
     def metrics(self) -> Metrics:
         if not self._files.exists(METRICS):
             raise RunError(
-                f"{self.path}: has no test metrics: training has not ended; continue it "
+                f"{self.path}: has no test metrics, since training has not finished; continue it "
                 "(ltocf train --resume)"
             )
         try:
             metrics: Metrics = json.loads(self._files.text(METRICS))
         except (ValueError, RecursionError):
-            raise self._files.damaged(METRICS, "is not one of ours") from None
+            raise self._files.damaged(METRICS, "is not one that ltocf wrote") from None
         return metrics
 
 
 def keep_events(path: Path) -> None:
-    """Replacing a run must not remove what its service has promised to keep."""
+    """Refuse to replace a run that holds events, which its service has promised to keep."""
     if (path / EVENTS).exists():
         raise RunError(
             f"{path}: holds the events of its service ({EVENTS}); choose another output, or move "

@@ -1,4 +1,4 @@
-"""The files of a run: each written whole under a lock, each checked by its digest when read."""
+"""The files of a run: each is written atomically under a lock, and checked when it is read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from ltocf.errors import RunError
 from ltocf.files import replacing, writing
 from ltocf.runs.versions import MARKER
 
-IDENTITY = (MARKER, f"data/{DIGESTS}")  # two runs with these alike have settings and data alike
+# If these files are the same, so are settings and data. That is how a run notices that another one
+# has taken its place.
+IDENTITY = (MARKER, f"data/{DIGESTS}")
 
 
 class ReplacedError(RunError):
-    """Another process has put another run in this one's place since it was opened."""
+    """Another process has replaced this run by another one since it was opened."""
 
 
 class RunFiles:
@@ -44,16 +46,17 @@ class RunFiles:
         return digests
 
     def exists(self, name: str) -> bool:
-        """Whether the file is there; one that should be or is altered is a RunError."""
+        """Whether the file exists. One that is missing or altered, against its digest, is a
+        RunError."""
         digests = self.digests()
         while (problem := digests.problem(name)) is not None:
             before, digests = digests, self.digests()
-            if digests.same_as(before, name):  # nobody wrote it meanwhile
+            if digests.same_as(before, name):  # no other process replaced it meanwhile
                 raise self.damaged(name, problem)
         return (self.path / name).is_file()
 
     def put(self, name: str, write: Callable[[Path], object]) -> None:
-        """Replace one file. Its digest is announced first, so that a crash leaves no mismatch."""
+        """Replace one file. Its digest is listed first, so that a crash leaves no mismatch."""
         with self.writing(), replacing(self.path / name, error=RunError) as temporary:
             write(temporary)
             self._announce(name, entry_of(temporary))
@@ -64,7 +67,7 @@ class RunFiles:
             (self.path / name).unlink(missing_ok=True)
 
     def _announce(self, name: str, entry: Entry) -> None:
-        """Allow the file to be `entry`, or what it is now if that is still to come."""
+        """List `entry` as the file's digest, beside the one that it has until it is replaced."""
         digests = self.digests()
         now = [self._written[name]] if name in self._written else digests.allowed(name)
         digests.allow(name, *now, entry)
@@ -72,7 +75,7 @@ class RunFiles:
         self._written[name] = entry
 
     def allow_only_written(self) -> None:
-        """Allow no more than what was written: nothing is to be replaced any more."""
+        """List only the digests of what was written, once no file is going to be replaced."""
         with self.writing():
             digests = self.digests()
             for name, entry in self._written.items():

@@ -1,4 +1,4 @@
-"""A run's weights and its scorer: two files that hold no array twice."""
+"""A run's weights and its scorer, in two files: arrays that both need are stored only once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEIGHTS, SCORER = "weights.safetensors", "scorer.safetensors"
 
 
 def as_arrays(tensors: Mapping[str, Tensor]) -> Arrays:
-    """The tensors as arrays, without a copy where they are on the CPU."""
+    """The tensors as arrays, without copying those that are on the CPU."""
     return {name: value.detach().cpu().contiguous().numpy() for name, value in tensors.items()}
 
 
@@ -31,17 +31,17 @@ def write_weights(files: RunFiles, weights: Mapping[str, Tensor]) -> None:
 
 
 def write_scorer(files: RunFiles, scorer: Scorer, weights: Mapping[str, Tensor]) -> None:
-    """Keep what answers questions beside the weights, if it can be kept."""
+    """Save the scorer beside the weights, if it can be saved."""
     if (parts := scorer.parts()) is not None:
         stored = pack(parts, as_arrays(weights))
         files.put_arrays(SCORER, stored.arrays, {"scorer": json.dumps(stored.description)})
 
 
 def read_scorer(files: RunFiles, train: Interactions) -> Scorer:
-    """The scorer that is there, of a model that has learned from `train`."""
+    """The saved scorer of a model that has learned from `train`."""
     own, about = files.arrays(SCORER)
     weights = files.arrays(WEIGHTS)[0] if files.exists(WEIGHTS) else {}
     try:
         return unpack(json.loads(about["scorer"]), own, weights, train)
     except (KeyError, ValueError, TypeError):
-        raise files.damaged(SCORER, "is not one of ours") from None
+        raise files.damaged(SCORER, "is not one that ltocf wrote") from None

@@ -1,4 +1,4 @@
-"""Settings as users write them: a TOML file, and `key=value` that goes where the model wants it."""
+"""Settings as users write them: a TOML file, and `key=value`, sorted into the right section."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ Overrides = Iterable[str] | Mapping[str, Any]
 def make_config(
     values: Mapping[str, Any], overrides: Overrides = (), *, of_run: bool = False
 ) -> RunConfig:
-    """Settings from a parsed TOML file and, which win, `key=value` strings or a mapping.
+    """Settings from a parsed TOML file and from `key=value` strings or a mapping, which take
+    precedence.
 
-    Those of a run were checked when it was made; its model checks its own when it is built, so
-    that a list need not wait for torch."""
+    The settings of a run (`of_run`) were checked when it was made. Its model checks them again when
+    it is built; to check them here would make every list wait for torch."""
     merged = {key: dict(part) if isinstance(part, dict) else part for key, part in values.items()}
-    # A file need not name the model: this library is about one.
+    # A file need not name the model; the default is the one that this library is about.
     merged["model"] = {"name": "ltocf"} | merged.get("model", {})
     wanted = parse_overrides(overrides)
-    for key, value in wanted.items():  # the model first: the section of a bare key depends on it
+    for key, value in wanted.items():  # the model first, since the section of a key depends on it
         if key in ("model", "model.name"):
             _name_model(merged, str(value))
     for key, value in wanted.items():
@@ -45,7 +46,7 @@ def make_config(
 
 
 def given_settings(config: RunConfig) -> dict[str, Any]:
-    """What `make_config` must be told, beside the data set, to give these settings."""
+    """The overrides from which `make_config` makes these settings, apart from the data set."""
     flat: dict[str, Any] = {"model": config.model_name, "seed": config.seed}
     flat |= {f"model.{key}": value for key, value in config.model_options.items()}
     usual = RunConfig()
@@ -74,7 +75,7 @@ def _loss(values: Mapping[str, Any]) -> Loss:
 
 
 def parse_overrides(overrides: Overrides) -> dict[str, Any]:
-    """Values by key; those of `key=value` are read as TOML, or else are the text itself."""
+    """Values by key. The value of `key=value` is read as TOML if it is TOML, else as text."""
     if isinstance(overrides, Mapping):
         return {key: _plain(value) for key, value in overrides.items()}
     return dict(map(_parse_override, overrides))
@@ -108,7 +109,8 @@ def _parse_value(text: str) -> Any:
 
 
 def means_something(key: str, model: str) -> bool:
-    """Whether a model uses a setting: a closed form is not trained, and some losses are given."""
+    """Whether a model uses a setting: a closed form is not trained, and some models fix their
+    loss."""
     section, name = _find(key, model)
     kind = MODELS.get(model)
     if kind is None or section not in ("loss", "train"):
@@ -122,14 +124,14 @@ def _place(key: str, model: str) -> tuple[str, str]:
     """The section and the name of a key that the model uses."""
     if not means_something(key, model):
         solved = MODELS[model].solved()
-        why = "it is solved in closed form, not trained" if solved else "its loss is its own"
+        why = "it is solved in closed form, not trained" if solved else "its loss is fixed"
         raise ConfigError(f"{key!r} means nothing to {model!r}: {why}")
     return _find(key, model)
 
 
 def _find(key: str, model: str) -> tuple[str, str]:
-    """The section and the name of `train.epochs`, or of `epochs` where the model tells which: a
-    bare key that the model has is the model's."""
+    """The section and the name of a key such as `train.epochs`, or of a bare `epochs`: a bare key
+    that the model's config has belongs to the model."""
     section, dot, name = key.rpartition(".")
     if dot:
         return section, name

@@ -1,4 +1,5 @@
-"""A run with new interactions: old ids keep their rows, new ones are added, a short warm fit."""
+"""Add new interactions to a run: old ids keep their rows, new ones are added, and training goes on
+for a few epochs from the old weights."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ from ltocf.training.fitting import fit
 from ltocf.training.testing import list_lengths, question
 
 EPOCHS = 2
-SLOWER = 0.25  # the learning rate of a warm fit, relative to the first one's
+SLOWER = 0.25  # the learning rate of an update, relative to that of the first training
 
 
 def update_run(
@@ -62,13 +63,13 @@ def update_run(
     forgotten: Callable[[Iterable[Id]], Collection[Id]] = lambda ids: (),
     **reading: Any,
 ) -> tuple[Run, Growth]:
-    """The run with the log's interactions in it, written to `output` or as a version in its place.
+    """The run with the log's interactions added, saved in `output` or as a new version of the run.
 
-    The log is read as the run's own was: `reading` holds fields of `Reading` that differ, and
-    `every_row_liked` forgets the threshold. `names` is a table of items and their attributes, as
-    for `prepare`. One id of text among numbers is refused unless `text_ids` turns all into text.
-    Rows of people who were `forgotten`, which picks them out of the log's users, are left out.
-    Test and validation pairs stay what they were, but for those that the log now has. If the log
+    The log is read as the run's own log was: `reading` holds fields of `Reading` that differ, and
+    `every_row_liked` ignores the threshold. `names` is a table of items and their attributes, as
+    for `prepare`. If ids are numbers, a text id is refused unless `text_ids` turns all into text.
+    `forgotten` selects the users of the log who asked to be forgotten; their rows are left out.
+    Test and validation pairs stay as they were, except those that the log now has. If the log
     adds nothing, nothing is written, and the run is returned as it is.
     """
     updated = as_run(run)
@@ -118,7 +119,7 @@ def _update(
         refuse_occupied(path, marker=MARKER, overwrite=overwrite, error=RunError)
         contents = read_more(run.dataset, log, every_row_liked=every_row_liked, **reading)
         digest, logs = log_digest(log), list(run.dataset.origin.get("logs", []))
-        if digest in logs and names is None:  # weights would count twice
+        if digest in logs and names is None:  # this log was added before; weights would count twice
             raise _NothingNew(Growth(0, len(contents.interactions), 0, 0))
         gone = forgotten(contents.interactions.user_ids.ids.to_list())
         news = (
@@ -142,10 +143,11 @@ def _update(
 
 @contextmanager
 def updating(run: Run, output: Path | None = None, *, candidate: bool = False) -> Iterator[Path]:
-    """Where the update of a run goes: to `output`, or in place to a new version, which is used from
-    now on if the body succeeds, or kept as a `candidate` beside the one in use.
+    """The directory that an update of a run goes to: `output`, or a new version of the run. If the
+    body succeeds, the version is used from then on, or kept as a `candidate` beside the one in use.
 
-    Held from the reading to the writing: of two updates at once, one would undo the other.
+    The lock is held from reading to writing, since of two updates at once, one would undo the
+    other.
     """
     root = root_of(run.path)
     if output is not None and real(output) not in (real(root), real(run.path)):
@@ -159,7 +161,8 @@ def updating(run: Run, output: Path | None = None, *, candidate: bool = False) -
         version = next_version(root)
         yield version_path(root, version)
         (keep_candidate if candidate else use_version)(root, version)
-        remove(root / SEARCH)  # it knows older data, and people who may have left since
+        # The search has older data, perhaps with people who asked to be forgotten since.
+        remove(root / SEARCH)
 
 
 def warm_start(
@@ -171,13 +174,13 @@ def warm_start(
     kept_users: NDArray[np.bool_] | None = None,
     progress: Progress = silent,
 ) -> Model:
-    """The run's model, fitted a little more on other data than it had."""
+    """The run's model, trained for a few more epochs on the changed data."""
     usual = run.config.train.learning_rate_for(run.dataset.split.seen.pairs_per_node)
-    # Slower than at first: the weights are near a good place, and two epochs of the full rate would
-    # leave it.
+    # Slower than the first training: the weights are near an optimum, and two epochs at the full
+    # rate would move them away from it.
     rate = learning_rate or SLOWER * usual
     changes: dict[str, Any] = {"epochs": epochs, "learning_rate": rate}
-    if run.config.train.refit:  # it has learned from the validation pairs too
+    if run.config.train.refit:  # it has learned from the validation pairs, so they cannot choose
         changes["protocol"] = "fixed"
     settings = run.config.train.model_copy(update=changes)
     config = run.config.model_copy(update={"train": settings})
@@ -187,8 +190,8 @@ def warm_start(
 def store_update(
     run: Run, path: Path, dataset: Dataset, model: Model, *, overwrite: bool = False
 ) -> Run:
-    """A new run directory with the updated model, its test metrics, and the run's own settings, by
-    which it can be trained again from scratch."""
+    """A new run directory with the updated model, its test metrics, and the run's original
+    settings, with which it can be trained again from scratch."""
     split = dataset.split
     metrics: Metrics = {}
     if len(split.test):
@@ -205,8 +208,8 @@ def warm_fit(
     progress: Progress = silent,
     kept_users: NDArray[np.bool_] | None = None,
 ) -> Model:
-    """A model of the enlarged data that starts from the old one's weights; a closed form is
-    computed anew."""
+    """A model of the enlarged data that starts from the old one's weights; a closed form is solved
+    again."""
     weights = old.state_dict()
 
     def start(model: Model) -> None:
@@ -224,15 +227,15 @@ def grow(
     after: BipartiteGraph,
     kept_users: NDArray[np.bool_] | None = None,
 ) -> dict[str, Tensor]:
-    """The old tensors with their rows, which stand for what `rows` says, where they belong in the
-    new ones, and zeros elsewhere.
+    """Tensors of the new sizes, with the old rows in their new places and zeros elsewhere. `rows`
+    says what the rows of each tensor stand for.
 
-    A new user whose own vector is zero is, to a graph filter, what their history makes of them. Of
-    a user who is not kept, nothing is.
+    To a graph filter, a new user whose own vector is zero is determined by their history alone.
+    Nothing of a user who is not kept remains.
     """
     kept = np.ones(before.n_users, dtype=bool) if kept_users is None else kept_users
     users, items = np.flatnonzero(kept), np.arange(before.n_items)
-    moves = {  # from where to where
+    moves = {  # old row numbers, and the new ones
         "users": (users, np.arange(len(users))),
         "items": (items, items),
         "nodes": (

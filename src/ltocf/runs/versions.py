@@ -1,8 +1,8 @@
-"""A run that is updated keeps the model it had: versions in the run's directory, one in use.
+"""The versions of a run. An update adds one, so that the old model can be returned to.
 
-The run's own files are version 1; later ones are whole run directories, versions/2 and so on. Of
-version 1 only the settings stay when it is no longer used.
-current.json, replaced in one move, names the one in use and the one before it.
+The files in the run's directory itself are version 1. Later versions are complete run directories,
+versions/2 and so on. When version 1 is no longer kept, only its settings stay.
+current.json names the version in use and the previous one; it is replaced in one step.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ltocf.digests import read_text
 from ltocf.errors import RunError
 from ltocf.files import is_temporary, remove, replacing, writing
 
-MARKER = "config.toml"  # of a run directory
-METRICS = "metrics.json"  # when its training has ended
-SEARCH = "search"  # a folder of the run: what the search that made it needs to go on
+MARKER = "config.toml"  # a directory with this file is a run
+METRICS = "metrics.json"  # a run with this file has finished training
+SEARCH = "search"  # the folder that the search which made the run needs to continue
 FIRST, FOLDER, POINTER = 1, "versions", "current.json"
-FIRST_FILES = (  # what a run directory has beside its settings
+FIRST_FILES = (  # the files of version 1 besides its settings
     "data",
     "weights.safetensors",
     "scorer.safetensors",
@@ -45,18 +45,19 @@ class Version(NamedTuple):
 
 
 def refuse_foreign(path: Path) -> None:
-    """A RunError where there is no run, before anything else is loaded."""
+    """A RunError if `path` is not a run directory, before anything else is loaded."""
     if not (path / MARKER).is_file():
-        raise RunError(f"{path}: not a run of ours (no {MARKER}); make one with 'ltocf train'")
+        raise RunError(f"{path}: not a run directory (no {MARKER}); make one with 'ltocf train'")
 
 
 def unfinished(path: Path) -> bool:
-    """Whether a run is there whose training has not ended; a search's first version is whole."""
+    """Whether `path` is a run whose training has not finished. Every version that a search saves
+    counts as finished."""
     return (path / MARKER).is_file() and not (current_path(path) / METRICS).is_file()
 
 
 def root_of(path: Path) -> Path:
-    """The run that a version belongs to; a run that is no version is its own."""
+    """The run that a version belongs to; for the directory of a run, that directory itself."""
     inside = path.parent.name == FOLDER and path.name.isdigit()
     return path.parent.parent if inside else path
 
@@ -82,12 +83,12 @@ def in_use(root: Path) -> InUse:
 
 
 def current_path(path: Path) -> Path:
-    """The directory of the version in use of a run; a version's own is itself."""
+    """The directory of the version in use; for the directory of a version, that directory."""
     return version_path(path, in_use(path).current)
 
 
 def next_version(root: Path) -> int:
-    """The number of the next version: above all that are in the directory."""
+    """The number of the next version, above all that exist."""
     folder = root / FOLDER
     taken = (
         [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
@@ -98,14 +99,14 @@ def next_version(root: Path) -> int:
 
 
 def use_version(root: Path, version: int) -> None:
-    """From now on this version is the run; the one in use until now is kept, older ones are not."""
+    """Use this version from now on. The one in use until now is kept; older ones are removed."""
     now = in_use(root)
     _point(root, InUse(version, now.current, None if now.candidate == version else now.candidate))
     clear_unused(root)
 
 
 def keep_candidate(root: Path, version: int) -> None:
-    """Keep this version to be tried; the one in use stays, an earlier candidate does not."""
+    """Keep this version as the candidate, instead of an earlier one; it is not put to use."""
     _point(root, in_use(root)._replace(candidate=version))
     clear_unused(root)
 
@@ -134,8 +135,8 @@ def versions(root: Path) -> list[Version]:
 
 
 def clear_unused(root: Path) -> None:
-    """Remove versions that are neither in use nor to be returned to, such as that of an update that
-    was killed before it was used."""
+    """Remove versions that are neither current, previous nor candidate, such as one that a killed
+    update wrote but never put to use."""
     kept = {str(version) for version in in_use(root)}
     for path in (root / FOLDER).glob("*"):
         if path.name not in kept and (path.name.isdigit() or is_temporary(path)):
@@ -146,20 +147,21 @@ def clear_unused(root: Path) -> None:
 
 
 def drop_other_versions(root: Path) -> None:
-    """Remove every version but the one in use, since the others still hold people who left."""
+    """Remove every version but the one in use, since the others still contain people who asked to
+    be forgotten."""
     with writing(root, error=RunError):
         _point(root, InUse(in_use(root).current, None))
         clear_unused(root)
 
 
 def rollback(root: Path) -> InUse:
-    """Return to the version before; a second time, to the one that was left."""
-    with writing(root, error=RunError):  # an update that runs would undo it
+    """Return to the previous version. A second call returns to the newer one again."""
+    with writing(root, error=RunError):  # an update that runs at the same time would undo it
         now = in_use(root)
         if now.previous is None:
             raise RunError(f"{root}: has no earlier version to return to")
         if not version_path(root, now.previous).is_dir():
-            raise RunError(f"{root}: version {now.previous} is no longer there")
+            raise RunError(f"{root}: version {now.previous} no longer exists")
         _point(root, now._replace(current=now.previous, previous=now.current))
         return in_use(root)
 

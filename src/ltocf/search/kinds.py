@@ -44,7 +44,10 @@ def choose_weights(
         )
     kinds = kinds_of(source, how)
     if target not in kinds:
-        raise ConfigError(f"target {target!r} (--target): the log has {', '.join(kinds)}")
+        raise ConfigError(
+            f"target {target!r} (--target) is not a kind of this log; choose one of: "
+            f"{', '.join(kinds)}"
+        )
     chosen: Weights = {kind: _by_name(kind) for kind in kinds}
     chosen[target] = TARGET
     likes = [kind for kind in kinds if chosen[kind] == 0.0 or kind == target]
@@ -72,7 +75,7 @@ def kinds_of(source: LogSource, how: Reading) -> list[str]:
     if len(found) > MOST_KINDS:
         raise DataError(
             f"the column of kinds {column!r} has {len(found)} values; weigh auto (--weigh auto) "
-            f"takes at most {MOST_KINDS}, so say what each counts"
+            f"takes at most {MOST_KINDS}; give each kind its weight instead"
         )
     return sorted(found)
 
@@ -90,7 +93,7 @@ class _Judge:
         if len(held) < FEWEST:
             raise DataError(
                 f"weigh auto (--weigh auto): only {len(held)} pairs of {target!r} could be held "
-                "out to choose by; say what each kind counts"
+                "out to choose by; give each kind its weight instead"
             )
         self.held = held
 

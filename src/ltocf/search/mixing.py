@@ -17,19 +17,22 @@ from ltocf.scorers.scorer import Scorer
 
 # NDCG@50 tells weights apart: longer lists contain more held-out items, so it is less noisy.
 DEPTH = 50
-POOL = 100  # best items of each scorer for a user: what a blend ranks first is among them
-# A scorer whose few best items stand out far, such as sparse EASE, wants a small one.
+POOL = 100  # best items of each scorer per user; a blend ranks only these, for speed
+# First weights to try for a new member. They start small: a scorer whose few best items stand out
+# far, such as sparse EASE, needs a small weight.
 FIRST_WEIGHTS = tuple(0.03 * 2**step for step in range(7))
-FINER = (1.5, 1.2)
-WORTH = 1.002  # a further member must gain this factor: each costs time wherever the blend is used
-LAST = -1e6  # the score of what must not be ranked
+FINER = (1.5, 1.2)  # factors by which weights are then moved up and down
+WORTH = (
+    1.002  # the least gain of a further member, since each costs time wherever the blend is used
+)
+LAST = -1e6  # the score of empty places in a pool, so that they rank last
 
-Mix = dict[int, float]  # the weights of some of the scorers, the best one first
+Mix = dict[int, float]  # weights by the scorer's number, the best scorer first
 Scores = NDArray[np.float32]
 
 
 class Opinion(NamedTuple):
-    """A scorer and the best items that it has for some users."""
+    """A scorer and its best items for some users."""
 
     scorer: Scorer
     top: Rows  # (users, POOL), -1 where there are fewer
@@ -48,14 +51,14 @@ def opinion_of(
 
 
 class Pool(NamedTuple):
-    """What some users are to be ranked by: the items that any scorer has among its best."""
+    """For some users, the items that are among the best of any scorer."""
 
     scores: Scores  # of each scorer, standardised over all items. (scorers, users, pool)
     wanted: NDArray[np.bool_]  # whether the item is held out. (users, pool)
     n_wanted: NDArray[np.int64]  # of all items. (users,)
 
     def of(self, users: NDArray[np.bool_]) -> Pool:
-        """Of these of the users alone."""
+        """The pool of some of the users."""
         scores = np.ascontiguousarray(self.scores[:, users])
         return Pool(scores, self.wanted[users], self.n_wanted[users])
 
@@ -66,7 +69,7 @@ class Pool(NamedTuple):
         return {name: float(values.mean()) for name, values in lists.items()}
 
     def ndcg(self, weights: Mapping[int, float]) -> float:
-        """NDCG@50 alone: fitting weights asks for it some hundred times."""
+        """NDCG@50 alone, for speed: fitting weights computes it some hundred times."""
         discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
         gains = np.zeros(len(self.n_wanted))
         _find_gains(self.scores, self._vector(weights), self.wanted, discounts, gains)
@@ -85,10 +88,10 @@ class _Tried(NamedTuple):
 
 
 def fit_mix(pool: Pool, most: int = 3) -> Mix:
-    """Up to `most` of the scorers and their weights by which held-out pairs are ranked best.
+    """Up to `most` scorers and their weights, chosen so that held-out pairs are ranked best.
 
-    Start with the best scorer and add the one that gains most. Whenever one has joined, each of
-    those before it but the first is replaced if another gains more beside the rest."""
+    Start with the best scorer and add the one that gains most. After each addition, every earlier
+    member but the first is replaced if another scorer gains more in its place."""
     alone = [pool.ndcg({member: 1.0}) for member in range(len(pool.scores))]
     mix = _Tried(max(alone), {int(np.argmax(alone)): 1.0})
     while len(mix.weights) < min(most, len(pool.scores)):
@@ -103,8 +106,8 @@ def fit_mix(pool: Pool, most: int = 3) -> Mix:
 
 
 def _joined(pool: Pool, weights: Mix) -> _Tried:
-    """With one member more: the one that gains most with any of FIRST_WEIGHTS, and then each weight
-    but the first moved up or down as long as that gains."""
+    """The blend with one more member: the one that gains most with any of FIRST_WEIGHTS. Then each
+    weight but the first is moved up or down for as long as that gains."""
     best = max(
         (
             _Tried(pool.ndcg(weights | {member: weight}), weights | {member: weight})
@@ -129,7 +132,7 @@ def _joined(pool: Pool, weights: Mix) -> _Tried:
 def pooled(
     opinions: Sequence[Opinion], users: Rows, held_out: Interactions, progress: Progress = silent
 ) -> Pool:
-    """The items in anybody's list, with the scores that everybody gives them."""
+    """The items in any scorer's lists, with the standardised scores that all scorers give them."""
     items = _union([opinion.top for opinion in opinions])
     scores = np.empty((len(opinions), *items.shape), np.float32)
     tile = tile_bytes(held_out.n_items) // (4 * held_out.n_items)
@@ -201,7 +204,7 @@ def _sum(scores: Any, weights: Any, u: int) -> Any:
 
 @njit(cache=True)
 def _rank_of(total: Any, c: int) -> int:
-    """By counting, as only few items are asked for; ties go to the earlier column."""
+    """Counted, not sorted, since only few ranks are needed; ties go to the earlier column."""
     rank = 0
     for other in range(len(total)):
         rank += total[other] > total[c]

@@ -1,4 +1,4 @@
-"""From what validation likes best to a model of all pairs: each member is fitted once."""
+"""Fit the model that is best on validation to all pairs; each member of a blend is fitted once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ltocf.training.validation import everything
 
 @dataclass(frozen=True)
 class Choice:
-    """The best so far: one trial, or several with their weights, as the judges found them."""
+    """The best model so far: one trial, or a blend of several with their weights."""
 
     trials: tuple[Trial, ...]
     weights: tuple[float, ...]
@@ -52,7 +52,7 @@ class Choice:
         return " + ".join(trial.name for trial in self.trials)
 
     def model(self) -> dict[str, Any]:
-        """As `[model]` of a run's settings."""
+        """The section `[model]` of a run's settings."""
         if len(self.trials) == 1:
             return {"name": self.trials[0].name, **self.trials[0].options}
         members = [
@@ -81,21 +81,21 @@ class WholeModels:
         costs: Costs,
         like: Callable[[Trial, Progress], Model],
     ) -> None:
-        """`like` gives the model of a trial, fitted to train: one that is trained takes over what
-        it found out, such as times."""
+        """`like` gives the model of a trial, fitted to train. A trained model takes over what that
+        one learned about all pairs, such as times."""
         self.dataset = replace(dataset, split=everything(dataset.split))
         self.config, self.costs, self.like = config, costs, like
         self.graph = BipartiteGraph(self.dataset.split.train)
         self._fitted: dict[str, Model] = {}
 
     def seconds(self, choice: Choice) -> float:
-        """What `fit` will take."""
+        """How long `fit` is expected to take."""
         train = self.dataset.split.train
         new = [trial for trial in choice.trials if _key(trial) not in self._fitted]
         return sum(self.costs.fitting(trial.name, trial.options, train) for trial in new)
 
     def fit(self, choice: Choice, progress: Progress) -> Model:
-        """The chosen model. What the last choice had is not fitted again."""
+        """The chosen model. Members that the last choice had too are not fitted again."""
         fitted = {_key(trial): self._member(trial, progress) for trial in choice.trials}
         self._fitted = fitted
         members = [self._with_options(trial, fitted[_key(trial)]) for trial in choice.trials]
@@ -127,7 +127,7 @@ class WholeModels:
         return model
 
     def _with_options(self, trial: Trial, fitted: Model) -> Model:
-        """The same fit, looking at histories as the trial did."""
+        """The same fitted model, with the trial's options for histories."""
         model = build_model(self.graph, trial.name, trial.options)
         if model.config == fitted.config:
             return fitted
@@ -136,7 +136,8 @@ class WholeModels:
 
 
 def _key(trial: Trial) -> str:
-    """A closed form is solved alike whatever the recency of the histories that it is asked for."""
+    """Identifies a fit. The recency of a closed form is left out, since it only weighs the
+    histories that the model is asked about and does not change how the model is solved."""
     solved = MODELS[trial.name].solved()
     options: Options = {
         key: value for key, value in trial.options.items() if not (solved and key == "recency")

@@ -207,7 +207,7 @@ def _open_study(
     # One that was killed at its start has only some of them.
     if any(about[key] != value for key, value in study.user_attrs.items()):
         raise ConfigError(
-            f"{output}: holds a study of other data, settings or choices; give another output"
+            f"{output}: holds a study of other data, settings or ranges; choose another output"
         )
     for key, value in about.items():
         study.set_user_attr(key, value)
@@ -232,7 +232,7 @@ def grid_of(name: str, dataset: str, fixed: Sequence[str]) -> tuple[RunConfig, l
     keys = {change.partition("=")[0] for change in fixed}
     choices = [choice for choice in GRIDS[name] if choice.partition("=")[0] not in keys]
     if not choices:
-        raise ConfigError(f"grid {name!r} has no choice left: {', '.join(fixed)} fix all of them")
+        raise ConfigError(f"grid {name!r} has nothing to vary: {', '.join(fixed)} fix everything")
     return make_config(values, fixed), choices
 
 

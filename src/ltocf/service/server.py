@@ -72,7 +72,7 @@ class Settings:
         keys = None if self.keys is None else KeyFile(self.keys)
         if not local and self.token is None and keys is None:
             raise ConfigError(
-                f"host {self.host} lets other machines in, so it needs a token: "
+                f"host {self.host} admits other machines, so the service needs a token: "
                 "pass one (--token), set LTOCF_TOKEN, or name a file of keys (--keys)"
             )
         rate = self.rate if self.rate is not None else (None if local else 100.0)

@@ -1,4 +1,5 @@
-"""A model in training split over processes by columns, and its state as that of one process."""
+"""Split a model in training over processes by columns, and convert its state to and from that of
+one process."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ def split_over_processes(model: Model) -> Iterator[None]:
         return
     check_processes(model)
     for value in model.state_dict().values():
-        if value.ndim < 2:  # all must go on from the same times
+        if value.ndim < 2:  # such as times: they are not split, and must be the same everywhere
             same_at_all_(value)
-    # In place, so that optimisers that are made from now on hold this process's columns.
+    # In place, so that optimisers made from now on hold this process's columns.
     (table,) = (parameter for parameter in model.parameters() if parameter.ndim == 2)
     model.columns.split_(table)
     yield
@@ -39,12 +40,12 @@ def check_processes(model: Model) -> None:
     model.columns.check(type(model).__name__)
 
 
-# A model that can be split has one kind of table, and nothing else of it has two dimensions: its
-# embeddings, their averages, the best so far, and Adam's moments of them.
+# In a model that can be split, every tensor with two dimensions is a table of embeddings: the
+# current ones, their averages, the best so far, or Adam's moments. So `ndim == 2` means "split it".
 
 
 def own_columns(state: TrainState) -> TrainState:
-    """The state of one process, as one of several continues from it."""
+    """This process's share of a state that was saved by one process."""
     if count() == 1:
         return state
     tensors = {
@@ -55,7 +56,8 @@ def own_columns(state: TrainState) -> TrainState:
 
 
 def whole_columns(state: TrainState) -> TrainState:
-    """The state as one process would have it, at the first one; all must ask for it."""
+    """The state as a single process would have it, complete at the first process. All processes
+    must call it, since they exchange their columns."""
     if count() == 1:
         return state
     tensors = {

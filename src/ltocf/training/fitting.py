@@ -24,7 +24,7 @@ from ltocf.training.training import train
 from ltocf.training.validation import everything, with_validation
 
 Start = Callable[[Model], None]  # sets the parameters that training begins with
-FEWEST_PAIRS = 500  # for times to learn on: with fewer, the times overfit them
+FEWEST_PAIRS = 500  # that times learn on: with fewer held-out pairs, the times overfit them
 
 
 def ignored(state: TrainState, record: EpochRecord) -> None:
@@ -33,13 +33,13 @@ def ignored(state: TrainState, record: EpochRecord) -> None:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model, the data as they were cut for it, and how training went."""
+    """A fitted model, the data as they were split for it, and how training went."""
 
     model: Model
     dataset: Dataset
     records: list[EpochRecord]  # of the training that chose the epoch
-    epochs: int | None  # to train for on all pairs; none of a closed form
-    complete: bool = True  # whether it was not ended before its time
+    epochs: int | None  # how long to train on all pairs; None for a closed form
+    complete: bool = True  # False if it ran out of time
 
 
 def fit(
@@ -51,13 +51,15 @@ def fit(
     progress: Progress = silent,
     after_epoch: AfterEpoch = ignored,
 ) -> Fit:
-    """Fit what `config` asks for to `dataset`, off which validation pairs are cut if it has none.
+    """Fit the model that `config` describes to `dataset`. If the data set has no validation pairs,
+    some are split off.
 
-    A trained model chooses its epoch, and its times if it learns those on held-out pairs, on
-    validation; with `refit` it then learns for as long from all pairs. `start` sets the
-    parameters that training begins with, which are drawn otherwise. With `state`, as `after_epoch`
-    was given it, an interrupted fit goes on. If `progress` raises OutOfTime, the best epoch so
-    far is what is fitted; before there is any it goes through, as it does from a closed form.
+    For a trained model, validation chooses the best epoch, and the times if those learn on held-out
+    pairs. With `refit` the model is then trained from scratch on all pairs but test, for as long.
+    `start` sets the parameters that training begins with, which are drawn at random otherwise.
+    `state`, as `after_epoch` received it, continues an interrupted fit. If `progress` raises
+    OutOfTime, the model of the best epoch so far is returned. If there is none yet, or the model is
+    a closed form, OutOfTime reaches the caller.
     """
     dataset = cut_for(config, dataset)
     if is_solved(config):
@@ -91,8 +93,8 @@ def choose_epochs(
     progress: Progress = silent,
     after_epoch: AfterEpoch = ignored,
 ) -> Fit:
-    """The first half: the model fitted to the training pairs alone, its epoch and its times chosen
-    on those held out, and for how long to train on all pairs."""
+    """The first half: fit to the training pairs alone, choose the epoch and the times on held-out
+    pairs, and decide how long to train on all pairs."""
     if config.train.protocol == "validation":
         dataset = replace(dataset, split=with_validation(dataset.split, config.train, config.seed))
     split = dataset.split
@@ -140,10 +142,10 @@ def fit_for(
     progress: Progress = silent,
     after_epoch: AfterEpoch = ignored,
 ) -> Fit:
-    """The second half: the model fitted to all pairs but those of test, for so many epochs.
+    """The second half: fit to all pairs but those of test, for the given number of epochs.
 
-    `like` is a model of these settings that has learned from some of the pairs: what it found out
-    about all of them, such as times, is taken over.
+    `like` is a model with these settings that was fitted to fewer pairs. What it learned that holds
+    for all pairs, such as times, is taken over.
     """
     model = _solved(config, dataset.split.seen, progress)
     if is_solved(config) or epochs is None:
@@ -167,8 +169,8 @@ def fit_for(
 
 
 def cut_for(config: RunConfig, dataset: Dataset) -> Dataset:
-    """The data set with a validation set to choose the epoch by, or with all of train where none
-    is needed, as for a closed form."""
+    """The data set with validation pairs to choose the epoch by; if nothing needs choosing, as for
+    a closed form, with validation pairs returned to train."""
     chooses = config.train.protocol == "validation" and not is_solved(config)
     split = dataset.split
     cut = with_validation(split, config.train, config.seed) if chooses else everything(split)
@@ -176,9 +178,9 @@ def cut_for(config: RunConfig, dataset: Dataset) -> Dataset:
 
 
 def held_out_of(config: RunConfig, split: Split) -> Interactions | None:
-    """What the epoch is chosen by: validation, nothing, or (as often published) the test set.
+    """The pairs that choose the epoch: validation, none, or (as often published) the test set.
 
-    Nothing also where nothing could be held out, as nobody and no item has two interactions.
+    None also if no pair could be held out, because no user and no item has two interactions.
     """
     choices = {"validation": split.valid, "fixed": None, "best-test-epoch": split.test}
     held_out = choices[config.train.protocol]
@@ -186,7 +188,7 @@ def held_out_of(config: RunConfig, split: Split) -> Interactions | None:
 
 
 def build(config: RunConfig, dataset: Dataset, graph: BipartiteGraph | None = None) -> Model:
-    """The model of these settings on what it is to have learned from, not yet fitted."""
+    """The model with these settings, built on the pairs that it learns from, but not yet fitted."""
     graph = graph or BipartiteGraph(dataset.split.learned(refit=config.train.refit))
     return build_model(graph, config.model_name, config.model_options)
 
@@ -223,7 +225,8 @@ def _learn_on_a_cut_(
     progress: Progress,
     after_epoch: AfterEpoch,
 ) -> None:
-    """Where no validation pairs choose the epoch, let times learn on pairs held out for that."""
+    """Let the times learn on pairs that are held out for that alone, since no validation pairs are
+    held out to choose the epoch."""
     cut = with_validation(everything(split), config.train, config.seed)
     if not model.lesson_epochs or len(cut.valid) < FEWEST_PAIRS:
         return

@@ -1,4 +1,4 @@
-"""How much popularity counts beside what a model has learned: validation says."""
+"""Choose on validation pairs how much popularity to add to a model's scores."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from ltocf.ranking.metrics import evaluate_users, testable_users
 from ltocf.scorers.scorer import Scorer
 
 LADDER = (0.05, 0.1, 0.2, 0.4, 0.7, 1.2, 2.0, 3.5)  # in standard deviations of the scores
-USERS = 5_000  # at most, who judge a weight
-CLEARLY = 2.0  # standard errors of a gain, below which it may be chance
+USERS = 5_000  # at most, on whose lists a weight is measured
+CLEARLY = 2.0  # a gain of fewer standard errors may be chance
 
 
 def fit_popularity_(
     model: Model, held_out: Interactions, seed: int, progress: Progress = silent
 ) -> None:
-    """Let the model add popularity to its scores, as much as ranks the held-out pairs best; nothing
-    unless that gains clearly. Weights rise until two in a row do not gain."""
+    """Add popularity to the model's scores, with the weight that ranks the held-out pairs best; or
+    none, if the gain may be chance. Weights are tried in rising order until two in a row do not
+    improve on the best."""
     scorer, seen = model.weighing_popularity(), model.graph.interactions
     if scorer is None:
         return

@@ -1,4 +1,4 @@
-"""What training leaves behind: a line of history an epoch, and the state to go on from."""
+"""What training records: a line of history per epoch, and the state to continue from."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:  # a service reads histories without what trains
+if TYPE_CHECKING:  # a service reads histories without loading torch
     from torch import Tensor
 
     from ltocf.ranking.metrics import Metrics
 
 SELECT_BY = "recall@20"
-# Of a fit: the epoch is chosen, then all pairs are learned from; where nothing is to be chosen,
-# times may learn beforehand.
+# The stages of a fit: training that chooses the epoch, then training on all pairs. Where no
+# validation chooses the epoch, a stage in which only the times learn may come first.
 Stage = Literal["times", "choosing", "all pairs"]
 
 
 def merit(metrics: Metrics) -> float:
-    """What models are compared by: how much of what was held out they find, and how far up. By
-    Recall@20 alone, two that find as much look alike, and chance chooses."""
+    """What models are compared by: how many held-out items they find, and how far up. By Recall@20
+    alone, two models that find the same number would tie, and chance would choose."""
     return metrics["recall@20"] + metrics["ndcg@20"]
 
 
@@ -34,7 +34,8 @@ class EpochRecord:
     seconds: float
     times: list[float] = field(default_factory=list)
     metrics: Metrics = field(default_factory=dict)
-    sampled_users: int = 0  # that the metrics are of, if not of all who have held-out items
+    # How many users were ranked for the metrics; 0 means all who have held-out items.
+    sampled_users: int = 0
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -55,12 +56,14 @@ def metric_text(metrics: Metrics) -> str:
 
 
 def with_record(records: list[EpochRecord], new: EpochRecord) -> list[EpochRecord]:
-    """The history with one more epoch; a training that began anew writes over what it gave up."""
+    """The history with one more epoch. If training restarted from scratch, the new epochs replace
+    those of the abandoned training."""
     return [*records[: new.epoch - 1], new]
 
 
 def best_epoch(records: list[EpochRecord]) -> int | None:
-    """The epoch that validation liked best, or the last; none where nothing was recorded."""
+    """The epoch with the best validation metric, or the last epoch without validation; None if
+    nothing was recorded."""
     measured = [record for record in records if record.metrics]
     if measured:
         return max(measured, key=lambda record: record.metrics[SELECT_BY]).epoch
@@ -76,7 +79,7 @@ class TrainState:
     best_metric: float = -math.inf
     stale: int = 0  # evaluations since the best
     stage: Stage = "choosing"
-    epochs: int = 0  # that this stage is planned to have
+    epochs: int = 0  # how many this stage is planned to have
     tensors: dict[str, Tensor] = field(default_factory=dict)
 
 

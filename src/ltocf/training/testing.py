@@ -1,4 +1,4 @@
-"""What a test asks of a model: the lists of known users, or of people whom it has never seen."""
+"""What a test asks of a model: lists for known users, or for people whom it has never seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ltocf.data.splits import Split
 from ltocf.scorers.scorer import Scorer
 
 TEST_KS = (10, 20, 50)  # the lengths of lists that a test reports
-HISTORY = 0.8  # of what people who are held out have: they are folded in by it
+HISTORY = 0.8  # of a held-out person's items: the model sees these and must find the rest
 
 
 class Question(NamedTuple):
@@ -26,8 +26,8 @@ class Question(NamedTuple):
 
 
 def question(scorer: Scorer, split: Split) -> Question:
-    """The test of a split: its test pairs are to be found, by people's own history where they are
-    held out: Recall@20, Recall@50 and NDCG@100 are then those of Mult-VAE and EASE."""
+    """The test of a split. In a split by users, the model gets most of each test person's history
+    and must find the rest, as in the papers on Mult-VAE and EASE."""
     if split.kind != "users":
         return Question(scorer, split.test, split.seen)
     history, wanted = cut_histories(split.test)
@@ -45,7 +45,7 @@ def list_lengths(split: Split) -> tuple[int, ...]:
 
 
 def cut_histories(pairs: Interactions) -> tuple[Interactions, Interactions]:
-    """A random 80 % of what each one has, always the same, and the rest, which is at least one."""
+    """A random 80 % of each person's items, always the same ones, and the rest, at least one."""
     lots = np.random.default_rng(0).random(len(pairs))
     order = np.lexsort((lots, pairs.users))
     place = np.empty(len(pairs), dtype=np.int64)

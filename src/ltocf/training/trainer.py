@@ -1,4 +1,5 @@
-"""Steps of a training: an optimiser a parameter group, averaged weights, what to go on from."""
+"""The steps of a training: an optimiser per parameter group, averaged weights, and the state that a
+resumed training continues from."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
 from ltocf.training.records import SELECT_BY, TrainState
 
-VALIDATED_USERS = 10_000  # ranked at most while training; the test ranks all users
+VALIDATED_USERS = 10_000  # at most, to validate quickly while training; the test ranks all users
 
 
 class Trainer:
-    """One optimiser a parameter group; a step is taken by the groups that are active in it."""
+    """One optimiser per parameter group; only the groups that are active in a step take it."""
 
     def __init__(
         self,
@@ -85,9 +86,9 @@ class Trainer:
                 settings["lr"] = self.groups[name].learning_rate * factor
 
     def step(self, batch: ChunkedBatch, step: int) -> float:
-        """One step on a batch of training pairs; the mean loss."""
+        """Take one step on a batch of training pairs; return the mean loss."""
         active = self._active(step, on_held_out=False)
-        # The parameters that rest need no gradient, which saves the work of computing it.
+        # Inactive parameters need no gradient, which saves the work of computing it.
         for name, group in self.groups.items():
             _require_grad(group.parameters, name in active)
         loss = self.model.add_gradients_(batch, self.loss)
@@ -107,7 +108,7 @@ class Trainer:
             return
         for name, group in self.groups.items():
             _require_grad(group.parameters, name in active)
-        # By the step as well, so that a resumed run draws the same pairs.
+        # Seeded by the step as well, so that a resumed run draws the same pairs.
         random = np.random.default_rng([self.seed, step])
         self.model.held_out_loss(pairs, random).backward()  # type: ignore[no-untyped-call]
         for name in active:
@@ -128,7 +129,7 @@ class Trainer:
         return self.model.state_dict() | self.average
 
     def validate(self, held_out: Interactions, progress: Progress = silent) -> tuple[Metrics, int]:
-        """The metrics, and of how many users if there were more than need be ranked."""
+        """The metrics, and how many users they are of; 0 if of all users with held-out items."""
         self.model.eval()
         users = testable_users(held_out, VALIDATED_USERS, self.seed)
         last: dict[str, Tensor] = {}
@@ -139,7 +140,6 @@ class Trainer:
         metrics = evaluate(self.model.scorer(), held_out, seen, users=users, progress=progress)
         if last:
             self.model.load_state_dict(last)
-        # Zero where all were ranked: then the metrics need no remark.
         everybody = np.count_nonzero(held_out.user_degrees)
         return metrics, len(users) if len(users) < everybody else 0
 

@@ -1,4 +1,5 @@
-"""Train the parameters of a model: epochs, early stopping, exact resume, new beginnings."""
+"""Train the parameters of a model: epochs, early stopping, exact resume, and restarts from scratch
+after times were learned."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ from ltocf.training.trainer import Trainer, under
 
 
 class Training(NamedTuple):
-    """How a training went; the model has its best epoch on held-out pairs, or its last."""
+    """How a training went."""
 
     records: list[EpochRecord]  # of the epochs of this call
-    best_epoch: int  # the one that the model has
-    complete: bool  # not ended by `progress` before its time
+    best_epoch: int  # whose parameters the model now has
+    complete: bool  # False if it ran out of time
 
 
 def train(
@@ -52,13 +53,13 @@ def train(
     progress: Progress = silent,
     after_epoch: AfterEpoch = lambda state, record: None,
 ) -> Training:
-    """Train in place, from the parameters that the model has, and leave it with its best on
-    `held_out`, or with its last where there is none.
+    """Train in place, starting from the parameters that the model has. It ends with those of its
+    best epoch on `held_out`, or of the last epoch if nothing is held out.
 
     On the pairs of `lesson`, which are held out too, some models learn things such as times in
-    their first epochs; training then begins anew with them. With `state`, as
-    `after_epoch` was given it, continue exactly from there. With `last_epoch`, stop after it, as
-    if interrupted. A `progress` that raises OutOfTime ends it with the best epoch so far.
+    their first epochs; training then restarts from scratch with those. `state`, as `after_epoch`
+    received it, continues exactly from there. `last_epoch` stops after that epoch, as if
+    interrupted. If `progress` raises OutOfTime, training ends with the best epoch so far.
     """
     if loss.name not in model.losses and model.losses:
         raise ConfigError(
@@ -78,7 +79,7 @@ def train(
         records = with_record(records, record)
         after_epoch(state, record)
 
-    if state is not None and not state.epoch:  # interrupted when it was to begin anew
+    if state is not None and not state.epoch:  # interrupted just before a restart from scratch
         model.load_state_dict(under("model.", state.tensors))
         model.draw_(seed)
         state = None
@@ -151,12 +152,13 @@ def _ranking(
     total: float | None = None,
     note: str = "",
 ) -> None:
-    """What validation is told to report to: it belongs to the epoch."""
+    """The progress callback of validation, which counts as a part of its epoch."""
     progress("training", epoch)
 
 
 def training_device(model: Model, wanted: str) -> str:
-    """Where to train: as asked, or by default on a GPU if there is one and the model can use it."""
+    """The device to train on: the one asked for, or a GPU if there is one and the model can use
+    it."""
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device = 'cuda', but torch sees no GPU here; use device=cpu")
     if wanted == "cuda" and not model.trains_on_gpu:

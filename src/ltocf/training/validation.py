@@ -1,4 +1,4 @@
-"""Which training pairs are held out to choose by: chosen as the test pairs were."""
+"""Which training pairs are held out for validation: they are chosen as the test pairs were."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ltocf.errors import ConfigError, DataError
 
 
 def everything(split: Split) -> Split:
-    """With nothing held out: all pairs but those of test are in train."""
+    """The split without validation pairs: all pairs but those of test are in train."""
     return replace(split, train=split.seen, valid=split.valid.empty())
 
 
@@ -19,8 +19,8 @@ USUAL_SHARE, LEAST_SHARE, LARGEST_SHARE = 0.1, 0.05, 0.25
 
 
 def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int = FEWEST) -> Split:
-    """The split with the validation set that it has, or with one that is cut off its train as its
-    test was. Train stays whole where that would be of fewer than `fewest` pairs."""
+    """The split with validation pairs: those that it has, or some taken from train in the way that
+    test was. If that would give fewer than `fewest` pairs, the split stays as it is."""
     if len(split.valid):
         return split
     cut = config.validation_cut or usual_cut(split)
@@ -37,9 +37,9 @@ def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int
 
 
 def usual_cut(split: Split) -> ValidationCut:
-    """A random split, or one by users, is validated on random pairs, a temporal one on the latest
-    of all, leave one out on the last of each user, cold items on cold items; others on each user's
-    latest where times are known."""
+    """The validation cut that resembles the test cut. A random split, or one by users, is validated
+    on random pairs, a temporal one on the latest of all, leave-last-out on the last of each user,
+    and cold items on cold items; any other on each user's latest if times are known."""
     if split.kind == "cold-items":
         return "items"
     if split.train.timestamps is None or split.kind in ("ratio", "users"):
@@ -49,9 +49,9 @@ def usual_cut(split: Split) -> ValidationCut:
 
 
 def usual_share(split: Split, cut: ValidationCut) -> float:
-    """Of the latest pairs as large a share as test has of all: the further ahead one looks, the
-    more smoothing and the less recency are right. Of random ones a tenth, to lose little of train.
-    """
+    """The share of pairs to hold out. Of the latest pairs, it is the share that test has of all
+    pairs: the further ahead a test looks, the more smoothing and the less recency are right, and
+    validation should look as far ahead. Of random pairs it is a tenth, to lose little of train."""
     n_test = len(split.test)
     if cut not in ("latest", "temporal") or not n_test:
         return USUAL_SHARE

@@ -30,7 +30,7 @@ def test_test_items_that_train_does_not_know_are_dropped_unless_told_otherwise(t
 def test_lines_have_an_order_only_if_that_is_said(tmp_path):
     (tmp_path / "train.txt").write_text("0 3 1 2\n")
     (tmp_path / "test.txt").write_text("0 2 1\n1 3\n")
-    with pytest.raises(DataError, match="the test set holds no interaction"):
+    with pytest.raises(DataError, match="the test set has no new interaction"):
         load_dataset(tmp_path)
     (tmp_path / "train.txt").write_text("0 3 1 2\n1 2 1\n")
     assert load_dataset(tmp_path).split.train.timestamps is None

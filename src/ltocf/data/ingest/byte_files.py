@@ -119,8 +119,8 @@ def _open_zstandard(path: Path, file: IO[bytes]) -> IO[bytes]:
         import zstandard
     except ImportError:
         raise DataError(
-            f"{path}: to read this from Zstandard needs a package: pip install zstandard; "
-            "or decompress it first"
+            f"{path}: reading this Zstandard file needs a package (pip install zstandard); "
+            "install it, or decompress the file first"
         ) from None
     return zstandard.ZstdDecompressor().stream_reader(file)
 

@@ -147,9 +147,8 @@ def _extended(ids: IdMap, more: IdMap, kind: str, text_ids: bool) -> IdMap:
         # '007' and 2^63 are digits, but no integer of ours is written so.
         odd = next(id_ for id_ in new if not is_integer_id(id_))
         raise DataError(
-            f"{kind} id {shorten_id(odd)} is not written as the {len(ids):,} so far, which are "
-            "whole numbers of 64 bits; mend it, or pass text_ids=True (--text-ids) to turn all "
-            "of them into text"
+            f"{kind} id {shorten_id(odd)} is not a whole number of 64 bits, as the {len(ids):,} so "
+            "far are; correct it, or pass text_ids=True (--text-ids) to turn all of them into text"
         )
     return extended
 

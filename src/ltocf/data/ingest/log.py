@@ -221,7 +221,7 @@ class Log:
             reason = self._complaint(table, before + place, role)
             if not self.how.skip_bad:
                 raise DataError(
-                    f"{table.label}: {reason}; skip_bad=True (--skip-bad) passes over such rows"
+                    f"{table.label}: {reason}; skip_bad=True (--skip-bad) skips such rows"
                 )
             self.reasons.append(f"{table.label}: {reason}")
         return rows.filter(~bad)

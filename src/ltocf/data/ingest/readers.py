@@ -124,7 +124,7 @@ def _files(source: str | Path, workspace: Workspace) -> tuple[list[tuple[Path, s
 def _files_of_folder(path: Path) -> tuple[list[tuple[Path, str]], Path | None]:
     if (path / "train.txt").is_file() and (path / "test.txt").is_file():
         raise DataError(
-            f"{path}: train.txt and test.txt are split already; give the folder to 'ltocf train'"
+            f"{path}: train.txt and test.txt are already split; give the folder to 'ltocf train'"
         )
     inside = sorted(file for file in path.rglob("*") if file.is_file())
     if found := find_movielens(inside):

@@ -49,7 +49,7 @@ class Reading:
             )
         if self.kind is not None and self.weigh is None:
             raise ConfigError(
-                f"kind {self.kind!r} needs what each kind counts: weigh= (--weigh view=1,cart=3)"
+                f"kind {self.kind!r} needs the weight of each kind: weigh= (--weigh view=1,cart=3)"
             )
         parse_kinds(self.weigh)
         check_time_format(self.time_format)

@@ -116,7 +116,7 @@ def _mark_users(store: PairStore, subset: int, seed: int) -> None:
     """Mark all pairs of some of those with enough of them, drawn at random."""
     users = np.flatnonzero(store.degrees()[0][TRAIN] >= FEWEST)
     if not len(users):
-        raise DataError(f"the split by users needs people with {FEWEST} interactions or more")
+        raise DataError(f"the split by users needs users with {FEWEST} interactions or more")
     some = max(round(PEOPLE_SHARE * len(users)), 1)
     held = np.zeros(store.n_users, dtype=bool)
     held[np.random.default_rng([seed, 3]).choice(users, some, replace=False)] = True
@@ -181,5 +181,5 @@ def _last(pairs: Pairs) -> Mask:
 def _need_times(store: PairStore, what: str) -> None:
     if not store.timed:
         raise DataError(
-            f"{what} needs a time of each interaction; name its column with time= (--time)"
+            f"{what} needs the time of each interaction; name its column with time= (--time)"
         )

@@ -28,7 +28,7 @@ Mask = NDArray[np.bool_]
 
 FORM = re.compile(r"^\s*(!?)\s*([^=<>~!|:]+?)\s*(?:(!=|<=|>=|=|<|>|!~|~)\s*(.*?))?\s*$", re.DOTALL)
 HELP = "write conditions such as category=tea, price<20, tags~vegan, available or !new"
-NEW_DAYS = 30  # so long after its arrival an item is 'new'
+NEW_DAYS = 30  # an item is 'new' for this long after its arrival
 ORDERED = {
     "<": pl.Series.__lt__,
     "<=": pl.Series.__le__,
@@ -39,11 +39,12 @@ ORDERED = {
 
 @dataclass(frozen=True)
 class Shelf:
-    """What conditions are held against: the catalogue, and what time it is."""
+    """What conditions are evaluated on: the catalogue, and the current time."""
 
     catalogue: Catalogue
     now: datetime
-    # When each item was first touched: its arrival, where no attribute tells. NaT: never.
+    # When each item was first touched, which counts as its arrival if no attribute gives that.
+    # NaT: never.
     first_touched: Callable[[], NDArray[np.datetime64] | None] = lambda: None
 
     @cached_property
@@ -61,15 +62,15 @@ class Shelf:
         return max(self.now, self.clock or self.now)
 
     def arrivals(self) -> NDArray[np.datetime64]:
-        """When each item came, NaT where nobody knows. (n_items,)"""
+        """When each item arrived, NaT if unknown. (n_items,)"""
         role = self.catalogue.role("arrival")
         if role is not None and self.catalogue.kinds[role] == "time":
             return self.catalogue.table[role].to_numpy().astype("datetime64[us]")
         touched = self.first_touched()
         if touched is None:
             raise ConfigError(
-                "nobody knows which items are new: give them an attribute 'added' with a date, or "
-                "a log with times"
+                "it is unknown which items are new; give them an attribute 'added' with a date, or "
+                "give a log with times"
             )
         missing = np.full(len(self.catalogue) - len(touched), "NaT", "datetime64[us]")
         return np.concatenate([touched, missing])
@@ -77,7 +78,7 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition; `operator` is '' where the attribute stands alone."""
+    """One condition; `operator` is '' if it consists of the attribute alone."""
 
     attribute: str
     operator: str = ""
@@ -103,7 +104,7 @@ class Condition:
         return f"{self.attribute}{sign}{self.operator}{'|'.join(self.values)}"
 
     def holds(self, shelf: Shelf) -> Mask:
-        """Of which items it is true; an item that lacks the attribute has none of its values."""
+        """Which items meet the condition; one that lacks the attribute has none of its values."""
         held = self._alone(shelf) if not self.operator else self._compared(shelf.catalogue)
         return ~held if self.negated else held
 
@@ -128,8 +129,8 @@ class Condition:
         test = _test(kind, self.operator)
         if test is None:
             raise ConfigError(
-                f"the condition {str(self)!r}: {name!r} is a {kind}, which {self.operator!r} does "
-                f"not compare; {HELP}"
+                f"the condition {str(self)!r}: {name!r} is a {kind}, which {self.operator!r} "
+                f"cannot compare; {HELP}"
             )
         held = np.zeros(len(catalogue), dtype=bool)
         for value in self.values:
@@ -145,11 +146,11 @@ class Condition:
         try:
             return read.get(kind, str.lower)(text)
         except ValueError:
-            raise ConfigError(f"the condition {str(self)!r}: {text!r} is no {kind}") from None
+            raise ConfigError(f"the condition {str(self)!r}: {text!r} is not a {kind}") from None
 
 
 def _test(kind: Kind, operator: str) -> Callable[[pl.Series, Any], pl.Series] | None:
-    """How this kind of attribute is compared, None if it is not."""
+    """How this kind of attribute is compared, or None if it cannot be."""
     if kind in ("number", "time"):
         return pl.Series.__eq__ if operator == "=" else ORDERED.get(operator)
     if kind == "flag":

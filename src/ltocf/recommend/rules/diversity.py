@@ -1,4 +1,4 @@
-"""Choose k of a ranked pool so that the list is good and its items are not all alike."""
+"""Choose k items of a ranked pool: a good list whose items are not all alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ltocf.errors import ConfigError
 from ltocf.recommend.rules.rules import Rules
 
 Likeness = csr_array | NDArray[np.float32]  # rows whose inner products say how alike items are
-POOL = 100  # at least so many of the best items are chosen from
+POOL = 100  # the least number of best items to choose from
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -35,7 +35,7 @@ def alike(likeness: Likeness, items: Rows) -> NDArray[np.float32]:
 
 
 def relevance(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Scores of a pool between 0 for the worst and 1 for the best; alike ones are all 1."""
+    """Scores of a pool scaled to 0 for the worst and 1 for the best; equal scores are all 1."""
     low, high = float(scores.min()), float(scores.max())
     if high == low:
         return np.ones(len(scores))

@@ -1,4 +1,4 @@
-"""What was shown and never taken fades from a list."""
+"""Lower the scores of items that were shown and never taken."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ltocf.errors import ConfigError
 
 
 def fading(shown: NDArray[np.integer], half_life: float) -> NDArray[np.float32]:
-    """By what an item's score is multiplied after it was shown so many times and not taken: 1/2
-    after `half_life` times, 1/4 after twice as many."""
+    """The factors of scores after items were shown so many times and not taken: 1/2 after
+    `half_life` times, 1/4 after twice as many."""
     if not half_life > 0:
-        raise ConfigError(f"the half-life of what is shown must be above 0, got {half_life!r}")
+        raise ConfigError(f"the half-life of shown items must be above 0, got {half_life!r}")
     return np.exp2(-shown / half_life).astype(np.float32)
 
 
 def scaled(scores: NDArray[np.float32], factors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scores that a factor above 1 raises and one below 1 lowers, whatever their sign: what is
-    below 0 is divided."""
+    """Scores times factors. A score below 0 is divided instead, so that a factor above 1 always
+    raises a score and one below 1 lowers it."""
     return np.where(scores > 0, scores * factors, scores / factors)
 
 

@@ -1,4 +1,4 @@
-"""Ranked lists -> lists that keep the rules about a list as a whole: at most, pins, diversity."""
+"""Apply the rules about a list as a whole to ranked lists: at most, pins, diversity."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 BY = ("attributes", "vectors")
-MEMORY = 64  # rule sets that a catalogue remembers
+MEMORY = 64  # rule sets whose arrays a catalogue caches
 
 
 class Boost(NamedTuple):
-    """Items of which the condition holds count `factor` times."""
+    """The scores of items that meet the condition are multiplied by `factor`."""
 
     condition: Condition
     factor: float
@@ -70,7 +70,7 @@ class AtMost(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules as they were written; `on` holds them against a catalogue."""
+    """Rules as they were written; `on` evaluates them on a catalogue."""
 
     where: tuple[Condition, ...] = ()
     exclude: tuple[Id, ...] = ()
@@ -92,11 +92,11 @@ class Rules:
         diversity: float = 0.0,
         by: str = "attributes",
     ) -> Rules:
-        """From texts; what cannot be read is a ConfigError that says how to write it."""
+        """Rules from texts. One that cannot be read is a ConfigError that says how to write it."""
         if not 0 <= diversity <= 1:
             raise ConfigError(f"diversity = {diversity!r}: must lie between 0 and 1")
         if by not in BY:
-            raise ConfigError(f"items are alike by {' or '.join(BY)}, not by {by!r}")
+            raise ConfigError(f"alike_by = {by!r} is unknown; choose one of: {', '.join(BY)}")
         return cls(
             tuple(map(Condition.parse, _texts(where))),
             tuple(exclude),
@@ -112,12 +112,12 @@ class Rules:
         parts = (self.where, self.exclude, self.boost, self.at_most, self.pin)
         return hash((*parts, self.diversity, self.by))
 
-    def __hash__(self) -> int:  # rules are looked up for every list
+    def __hash__(self) -> int:  # must be fast, since rules are looked up for every list
         return self._digest
 
     @property
     def reorder(self) -> bool:
-        """Whether a list is more than the best items in order of their scores."""
+        """Whether a list needs more than ranking items by score: at most, pins or diversity."""
         return bool(self.at_most or self.pin or self.diversity)
 
     def on(self, shelf: Shelf) -> ItemRules:
@@ -160,8 +160,8 @@ class ItemRules:
     """Rules over the rows of items."""
 
     rules: Rules
-    blocked: Mask | None  # (n_items,) what nobody may get
-    factors: NDArray[np.float32] | None  # (n_items,) of scores
+    blocked: Mask | None  # (n_items,) items that may not be listed
+    factors: NDArray[np.float32] | None  # (n_items,) that scores are multiplied by
     groups: tuple[tuple[int, csr_array], ...]  # at most so many of each column, items by values
     pins: Rows
     boosted: tuple[tuple[str, Mask], ...]  # each boost, and of which items it holds

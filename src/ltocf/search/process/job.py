@@ -1,4 +1,4 @@
-"""What a search is asked for, as the process that watches it tells the process that does it."""
+"""The job that the supervising process gives to the process that searches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ltocf.data.sources.text_folder import is_text_folder
 from ltocf.errors import ConfigError, DataError, LtocfError, RunError
 from ltocf.runs.versions import SEARCH, current_path
 
-BYTES = 6  # of an item in a line of text
+BYTES = 6  # per item in a text file, to estimate the number of pairs from its size
 
 ERRORS: dict[str, type[LtocfError]] = {
     kind.__name__: kind for kind in (ConfigError, DataError, RunError)
@@ -23,10 +23,10 @@ ERRORS: dict[str, type[LtocfError]] = {
 @dataclass(frozen=True)
 class Job:
     output: str
-    began: float  # seconds since the epoch, by time.time()
-    seconds: float  # until it has to have ended
-    settings: dict[str, Any]  # as of a config file; of a search that goes on, its own are taken
-    order: str | None = None  # of lines of a folder of text: time, none, or found out
+    began: float  # seconds since 1970, by time.time()
+    seconds: float  # the budget
+    settings: dict[str, Any]  # as in a config file; a resumed search uses its own instead
+    order: str | None = None  # of the lines of a text folder: time or none; None: detect it
     overwrite: bool = False
     resume: bool = False
     threads: int | None = None
@@ -44,7 +44,7 @@ class Job:
 
 
 def ordered_by(order: str | None) -> bool | None:
-    """What --order says: that lines are in the order of time or not, or nothing."""
+    """--order as a flag: whether lines are in the order of time; None: detect it."""
     try:
         return {None: None, "time": True, "none": False}[order]
     except KeyError:
@@ -52,7 +52,7 @@ def ordered_by(order: str | None) -> bool | None:
 
 
 def is_search(run: Path) -> bool:
-    """Whether the run at this path is one that a search made, and can go on with."""
+    """Whether the run at this path was made by a search that can be continued."""
     return (run / SEARCH).is_dir()
 
 

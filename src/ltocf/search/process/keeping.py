@@ -1,9 +1,9 @@
-"""A search on disk: its versions in the run's directory, and what it takes to go on with it.
+"""A search on disk: its versions in the run's directory, and what it needs to continue.
 
-search/config.toml    what was asked for
+search/config.toml    the settings that the search was given
 search/data/          the data set as it was given
-search/journal.jsonl  what was tried, and which versions were saved, a line each
-search/*.safetensors  trained candidates, as validation liked them best
+search/journal.jsonl  one line for each trial, and for each version that was saved
+search/*.safetensors  trained candidates, each at its best epoch on validation
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from ltocf.search.publishing import Choice
 
 
 class RunKeeper:
-    """Each model that a search saves is a version of the run: the first is the run's directory
-    itself, with the search beside it."""
+    """Saves each model of a search as a version of the run. The first one is the run's directory
+    itself, which also holds the files of the search."""
 
     def __init__(
         self,
@@ -55,15 +55,15 @@ class RunKeeper:
 
     @classmethod
     def resume(cls, root: Path, tell: Callable[[Saved], None]) -> RunKeeper:
-        """Go on with a search whose run nobody has changed since."""
+        """Continue a search, unless something else has changed its run since."""
         folder = root / SEARCH
         keeper = cls(root, read_config(folder / MARKER), Dataset.load(folder / "data"), tell=tell)
         keeper.journal = Journal(folder / FILE)
         last = keeper.journal.saved[-1].version if keeper.journal.saved else FIRST
         if in_use(root).current != last:
             raise RunError(
-                f"{root}: version {in_use(root).current} is in use, which the search did not make; "
-                f"return to its own (ltocf rollback {root}), or search anew in another output"
+                f"{root}: the version in use, {in_use(root).current}, was not made by the search; "
+                f"return to one that was (ltocf rollback {root}), or search in another output"
             )
         keeper.version = last
         clear_unused(root)
@@ -84,7 +84,7 @@ class RunKeeper:
         self.tell(saved)
 
     def finish(self, metrics: Metrics, tried: list[dict[str, object]]) -> None:
-        """Beside the version in use: how it did on the test pairs, and all that was tried."""
+        """Save the test metrics of the version in use, and everything that was tried, beside it."""
         run = Run.at(current_path(self.root))
         run.save_comparison(tried)
         if metrics:

@@ -1,7 +1,8 @@
-"""The process that watches a search: it has the clock, the terminal and the signals, and no torch.
+"""The process that supervises a search: it owns the clock, the terminal and the signals, and does
+not load torch.
 
-The search runs in a process of its own. It is asked to end in time; if it does not, it is killed:
-whatever it has saved is whole.
+The search runs in a separate process. It is asked to end in time, and killed if it does not. That
+is safe, because the best model so far is always saved as a complete run.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from ltocf.errors import RunError
 from ltocf.progress import Progress
 from ltocf.search.process.job import ERRORS, Job
 
-GRACE = 0.04, 1.5  # of the budget, or seconds, that a search may be late before it is killed
-LOOK = 0.2  # seconds
+# A search is killed when it is late by this share of its budget or by these seconds, whichever is
+# more.
+GRACE = 0.04, 1.5
+LOOK = 0.2  # seconds between looks at the clock and at signals
 
 
 @dataclass
 class SearchReport:
-    """What a search told until it ended."""
+    """What a search reported until it ended."""
 
-    ended: str = "time"  # done: by itself; time: killed for being late; stopped: by the user
+    ended: str = "time"  # done: by itself; time: killed because it was late; stopped: by the user
     version: int | None = None
     chosen: str = ""
     validation: dict[str, float] = field(default_factory=dict)
@@ -70,8 +73,8 @@ class SearchReport:
 
 
 def supervise(job: Job, progress: Progress, say: Callable[[str], None]) -> SearchReport:
-    """Run the job in a process of its own until it has ended, or its time is up, or somebody stops
-    it. What it cannot do is raised as it raised it."""
+    """Run the job in a separate process until it ends, its time is up, or the user stops it. An
+    error of that process is raised here again."""
     report, budget = SearchReport(), max(job.ends - time.time(), 0.0)
     late = max(GRACE[0] * budget, GRACE[1])
     with _stopping_on_signals() as stopped, _worker(job) as (worker, told):
@@ -87,7 +90,7 @@ def supervise(job: Job, progress: Progress, say: Callable[[str], None]) -> Searc
                 report.ended = "stopped"
                 worker.kill()
                 break
-            # Without a first version there would be nothing to show for the time.
+            # A search that has saved nothing yet is not killed: there would be no model at all.
             if time.time() > job.ends + late and (report.saved or job.resume):
                 worker.kill()
                 break
@@ -127,7 +130,7 @@ def _saved_line(saved: dict[str, Any]) -> str:
 
 @contextmanager
 def _worker(job: Job) -> Iterator[tuple[subprocess.Popen[str], queue.Queue[Any]]]:
-    """The process, and what it tells; none when it has ended."""
+    """The process, and a queue of the messages that it sends; None means that it has ended."""
     home = str(Path(ltocf.__file__).parent.parent)  # wherever this package was imported from
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     worker = subprocess.Popen(
@@ -137,7 +140,7 @@ def _worker(job: Job) -> Iterator[tuple[subprocess.Popen[str], queue.Queue[Any]]
         text=True,
         encoding="utf-8",
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        start_new_session=True,  # Ctrl-C is for the watcher
+        start_new_session=True,  # so that Ctrl-C reaches the supervisor only, which then stops it
     )
     assert worker.stdin is not None and worker.stdout is not None
     told: queue.Queue[Any] = queue.Queue()

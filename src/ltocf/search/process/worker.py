@@ -1,6 +1,7 @@
-"""The process that searches: it reads a Job, saves versions, and tells its watcher what it does.
+"""The process that searches: it reads a Job, saves versions, and reports to its supervisor.
 
-It can be ended at any moment: what it has saved is whole. When its watcher is gone, so is it.
+It can be killed at any moment: the best model so far is always saved as a complete run. When its
+supervisor ends, it ends too.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ from ltocf.search.searching import Search
 from ltocf.threads import use_threads
 from ltocf.training.testing import list_lengths, question
 
-EVERY = 0.25  # seconds from one word about progress to the next
+EVERY = 0.25  # seconds between reports of progress
 
 Tell = Callable[[dict[str, Any]], None]
 
 
 def work(job: Job, tell: Tell) -> None:
-    """Search until the job's end; everything that is told is a JSON object."""
+    """Search until the job's end. Each report to `tell` is a JSON object."""
     root = Path(job.output)
     if not job.resume:
-        check_given(make_config(job.settings))  # a wrong setting must leave no trace
+        check_given(make_config(job.settings))  # a wrong setting fails before anything is written
     with writing(root, error=RunError):
         deadline = Deadline(job.seconds, passed=time.time() - job.began, alarms=True)
         keeper = _keeper(job, root, tell)
@@ -83,7 +84,7 @@ def _keeper(job: Job, root: Path, tell: Tell) -> RunKeeper:
 
 
 def _test(found: SearchResult, search: Search, deadline: Deadline) -> Metrics:
-    """One look at the test pairs, if there are any and there is time."""
+    """Test the model that was found, once, if there are test pairs and time is left."""
     split = found.dataset.split
     if not len(split.test):
         return {}
@@ -108,7 +109,7 @@ def _progress(tell: Tell) -> Callable[..., None]:
 
 
 def _leave_with_watcher() -> None:
-    sys.stdin.read()  # ends when the watcher does
+    sys.stdin.read()  # returns when the supervisor ends, which closes the pipe
     os._exit(1)
 
 
@@ -132,7 +133,7 @@ def main() -> None:
         tell({"error": [type(error).__name__, str(error)]})
         code = 2
     sys.stderr.flush()
-    os._exit(code)  # threads of libraries are not waited for
+    os._exit(code)  # without waiting for threads that libraries have started
 
 
 if __name__ == "__main__":

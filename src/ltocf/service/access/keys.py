@@ -54,7 +54,7 @@ def add_key(path: Path, name: str, scopes: Sequence[str]) -> str:
     """The new client's key, which is shown once and kept nowhere."""
     keys = read_keys(path)
     if any(key.name == name for key in keys):
-        raise ConfigError(f"{path}: there is a key named {name!r} already; rotate or remove it")
+        raise ConfigError(f"{path}: already has a key named {name!r}; rotate or remove it")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         raise ConfigError(

@@ -52,5 +52,5 @@ class Trial:
         number = int(word) if word.isdigit() else in_use(self.root)._asdict()[word]
         if number is None or not version_path(self.root, number).is_dir():
             made = " (make one with 'ltocf update --candidate')" if word == "candidate" else ""
-            raise RunError(f"{self.root}: the experiment's version {word} is not there{made}")
+            raise RunError(f"{self.root}: the experiment's version {word} does not exist{made}")
         return int(number)

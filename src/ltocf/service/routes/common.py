@@ -88,7 +88,7 @@ async def _disconnected(request: Request) -> None:
 
 def check_k(k: int, most: int) -> None:
     if k > most:
-        raise Problem(f"k={k} is more than there are: {most}")
+        raise Problem(f"k={k} is more than there are ({most})")
 
 
 def known_person(live: Engine, served: ServedModel, user: str) -> Person:

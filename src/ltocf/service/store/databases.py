@@ -50,7 +50,7 @@ def connect(where: str | Path) -> sa.Engine:
 
 def _sqlite(path: Path) -> sa.Engine:
     if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no directory {str(path.parent)!r} for the events")
+        raise DataError(f"{path}: the directory {str(path.parent)!r} does not exist; create it")
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(path.resolve())),
         isolation_level="AUTOCOMMIT",

@@ -44,7 +44,7 @@ def load_store(store: EventStore, lines: Iterable[str]) -> int:
     rows, waiting = 0, []
     with exclusive(store.engine) as connection:
         if connection.scalar(sa.select(sa.func.count()).select_from(EVENTS)):
-            raise DataError(f"{store.name}: has events already; restore into an empty store")
+            raise DataError(f"{store.name}: already has events; restore into an empty store")
         connection.execute(ABOUT.delete())
         for line in lines:
             name, *values = json.loads(line)

@@ -75,7 +75,7 @@ class EventStore:
                 connection.execute(ABOUT.insert(), rows)
         about.pop("alive", None)
         if about.get("format") != FORMAT:
-            raise DataError(f"{name}: events of another format; this ltocf reads {FORMAT}")
+            raise DataError(f"{name}: the events have another format; this ltocf reads {FORMAT}")
         self.id = about["id"]
         database = engine.url.database or ""
         self._path = Path(database) if engine.dialect.name == "sqlite" else None

@@ -64,11 +64,11 @@ def restore(path: Path, root: Path, where: str | None) -> BackupCounts:
     """The run at `root`, which must not be there, and its events in `where`, which must be empty,
     by default the run's own file."""
     if root.exists():
-        raise RunError(f"{root}: is there already; restore to another place, or move it away")
+        raise RunError(f"{root}: already exists; restore to another place, or move it away")
     with _unpacked(path, root) as (folder, manifest):
         for name, digest in manifest.items():
             if not (folder / name).is_file() or _digest(folder / name) != digest:
-                raise DataError(f"{path}: is damaged: {name} is not what was saved")
+                raise DataError(f"{path}: is damaged: {name} differs from what was saved")
         Run.open(folder / RUN)
         local = str(folder / RUN / EVENTS)
         store = EventStore.open(where or local)
@@ -113,7 +113,7 @@ def _unpacked(path: Path, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         except (OSError, EOFError, ValueError, tarfile.TarError) as failure:
             raise DataError(f"{path}: cannot be read as a backup: {failure}") from None
         if manifest.get("format") != FORMAT:
-            raise DataError(f"{path}: a backup of another format; this ltocf reads {FORMAT}")
+            raise DataError(f"{path}: the backup has another format; this ltocf reads {FORMAT}")
         yield folder, manifest["files"]
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -99,7 +99,9 @@ def run_workers(
             alive = [process for process in running if process.is_alive()]
             if len(alive) < len(running) and not ended.is_set():
                 if not said:
-                    raise LtocfError("a worker ended before it answered; its reason is above")
+                    raise LtocfError(
+                        "a worker ended before it could answer; the reason is printed above"
+                    )
                 ended.wait(AGAIN_SECONDS)
                 alive += [start() for _ in range(number - len(alive))]
             running = alive

@@ -23,16 +23,16 @@ LONGEST_ID = 256
 
 def _readable(text: str) -> str:
     if "\0" in text:
-        raise ValueError("may not hold the character NUL")
+        raise ValueError("may not contain the character NUL")
     return text
 
 
 def _addressable(text: str) -> str:
     """What a URL can name, and a line of a log can hold."""
     if any(unicodedata.category(character) == "Cc" for character in text):
-        raise ValueError("an id may not hold a newline or another control character")
+        raise ValueError("an id may not contain a newline or another control character")
     if text in (".", ".."):
-        raise ValueError("an id may not be '.' or '..', which have a meaning of their own in URLs")
+        raise ValueError("an id may not be '.' or '..', which have a special meaning in URLs")
     return text
 
 
@@ -57,7 +57,7 @@ def _whole(value: object) -> object:
     if isinstance(value, bool | str):
         raise ValueError("should be a whole number")
     if isinstance(value, int) and not -(2**53) < value < 2**53:
-        raise ValueError("has more digits than JSON numbers carry safely; send the id as a text")
+        raise ValueError("has more digits than JSON numbers carry safely; send the id as a string")
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -32,8 +32,8 @@ def parse_kinds(table: str | Mapping[str, float | str] | None) -> dict[str, floa
         kinds[kind] = -inf if str(value) == HIDE else _number(kind, value)
     if not any(value > 0 for value in kinds.values()):
         raise ConfigError(
-            f"weigh (--weigh) has no kind above 0, so nothing would be a like; give one, as in "
-            f"{EXAMPLE}"
+            "weigh (--weigh) gives no kind a weight above 0, so nothing would be a like; give one, "
+            f"as in {EXAMPLE}"
         )
     return kinds
 
@@ -55,8 +55,8 @@ def _number(kind: str, value: float | str) -> float:
         number = inf
     if not isfinite(number):
         raise ConfigError(
-            f"weigh (--weigh) has {kind}={value}; give a number, or 'hide' for what a user does "
-            "not want to see again"
+            f"weigh (--weigh) has {kind}={value}; give a number, or 'hide' for items that the user "
+            "does not want to see again"
         )
     return number
 

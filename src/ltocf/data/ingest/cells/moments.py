@@ -58,7 +58,7 @@ def check_time_format(given: str | None) -> None:
     if given is not None and "%" not in given and given not in (*ORDERS, *UNITS):
         choices = ", ".join([*ORDERS, *UNITS])
         raise ConfigError(
-            f"time_format = {given!r} is no form of a time; give one such as '%d.%m.%Y %H:%M', "
+            f"time_format = {given!r} is not a time format; give one such as '%d.%m.%Y %H:%M', "
             f"or one of: {choices}"
         )
 
