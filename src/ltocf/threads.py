@@ -1,8 +1,9 @@
-"""How many threads there are, for torch, Numba, BLAS and our own kernels alike, and how they share
-work on a machine that others use too.
+"""How many threads torch, Numba, BLAS and our own kernels use, and how they share work on a machine
+that runs other programs too.
 
-Parallel regions here are loops of whole-range kernels that release the interpreter lock. Threads
-pull the ranges: one whose core is taken by a neighbour holds up its own range, not an equal share.
+Parallel regions here are loops over ranges, computed by kernels that release the interpreter lock.
+Threads fetch one range at a time, so that a thread whose core is busy with another program delays
+the others by one range, not by an equal share of the work.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from threadpoolctl import threadpool_limits
 
 from ltocf.errors import ConfigError
 
-SMALL = 1_000_000  # numbers in a table; a thread goes through it in a millisecond
+SMALL = 1_000_000  # numbers in a table, which one thread processes in about a millisecond
 CGROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
-# Read when a library is loaded: whoever sets the number of threads need not wait for torch.
+# Libraries read these variables when they are loaded. Setting them sets the number of threads
+# without loading torch.
 READ_BY = {"torch": ("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "numba": ("NUMBA_NUM_THREADS",)}
 
 

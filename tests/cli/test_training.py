@@ -99,7 +99,7 @@ def test_training_into_a_run_that_has_not_ended_names_resume(ltocf, log, monkeyp
     monkeypatch.setattr("ltocf.progress.Lines.__call__", interrupt)
     assert ltocf("train", log.name, *QUICK, "-o", "run")[0] == 130
     code, _, err = ltocf("train", log.name, *QUICK, "-o", "run")
-    assert code == 2 and "go on with it (ltocf train --resume -o run)" in err
+    assert code == 2 and "continue it (ltocf train --resume -o run)" in err
 
 
 def test_a_log_is_read_with_the_options_of_prepare(ltocf, log):

@@ -1,4 +1,4 @@
-"""One epoch as batches, each in chunks that fit the cache, drawn ahead by threads of their own."""
+"""One epoch as batches, in chunks that fit the cache, which separate threads draw ahead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from ltocf.threads import thread_count
 
 CHUNK = 16_384  # pairs; with 64 negatives each, 8 MB
-AHEAD = 8  # chunks that wait to be used, so that they are drawn while the graph is at work
+AHEAD = 8  # chunks to draw in advance, while the graph is propagating
 
 
 class Batch(NamedTuple):
@@ -64,7 +64,7 @@ class Batches:
                 rows = min(self.batch_size, self.n - start)
                 yield ChunkedBatch(rows, islice(drawn, -(-rows // CHUNK)))
         finally:
-            drawn.close()  # whoever stops in the middle of an epoch leaves no thread behind
+            drawn.close()  # an epoch that is stopped in the middle must leave no thread behind
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         for first in range(0, self.n, self.batch_size):

@@ -12,7 +12,7 @@ from ltocf.errors import ConfigError
 
 
 def read_options(path: Path, command: Any) -> dict[str, Any]:
-    """What the file says for each parameter of the command; what it does not know is refused."""
+    """The file's value for each parameter of the command; an unknown option is refused."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as failure:
@@ -36,7 +36,7 @@ def written_name(parameter: Any) -> str:
 
 
 def _use(context: typer.Context, path: Path | None) -> Path | None:
-    # Click itself then takes what the command line and the environment leave open from here.
+    # Click takes options from here that neither the command line nor the environment gives.
     if path is not None:
         context.default_map = read_options(path, context.command)
     return path
@@ -49,7 +49,7 @@ ConfigFile = Annotated[
         metavar="FILE",
         callback=_use,
         is_eager=True,
-        help="A TOML file with any of these options and 'run'; the command line comes first. "
-        "With it, SIGHUP starts anew without downtime.",
+        help="A TOML file with any of these options and 'run'; the command line overrides it. "
+        "With such a file, SIGHUP reloads the service without downtime.",
     ),
 ]

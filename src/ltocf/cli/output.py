@@ -17,7 +17,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 
 
 def print_json(value: Any) -> None:
-    # What JSON has no form for is a moment: an attribute of an item.
+    # JSON has no type for times, which items can have as attributes.
     print(json.dumps(value, ensure_ascii=False, indent=2, default=lambda time: time.isoformat()))
 
 
@@ -27,7 +27,7 @@ def say(text: str) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     numeric = [all(_is_number(row[index]) for row in rows) for index in range(len(columns))]
-    # A file or another program has no edge to wrap at.
+    # Output to a file or another program is not wrapped at the width of a terminal.
     edge = get_terminal_size().columns if sys.stdout.isatty() else 240
     widths = [max(map(len, texts)) for texts in zip(columns, *rows, strict=True)]
     texts = [title, *columns, *(text for row in rows for text in row)]

@@ -13,16 +13,16 @@ from ltocf.cli.output import say
 def response(
     run: Annotated[
         Path | None,
-        typer.Argument(help="A run of ltocf or lightgcn; without one, the solvers."),
+        typer.Argument(help="A run of ltocf or lightgcn. Without one, the solvers are drawn."),
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf.")
     ] = Path("response.png"),
     residual: Annotated[
-        bool, typer.Option("--residual", help="Without a run: the residual connection.")
+        bool, typer.Option("--residual", help="Without a run: use the residual connection.")
     ] = False,
 ) -> None:
-    """Draw what a model or the solvers make of each eigenvalue of the graph."""
+    """Draw the response of a model or of the solvers to each eigenvalue of the graph."""
     from ltocf.files import refuse_file
     from ltocf.pictures.style import PICTURES
 

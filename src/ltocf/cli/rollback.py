@@ -7,7 +7,7 @@ from ltocf.cli.output import Json, print_json
 
 
 def rollback(run: RunPath, as_json: Json = False) -> None:
-    """Return to the model that a run had before its last update; again, to the newer one."""
+    """Return to the model that a run had before its last update. Repeat it to undo that."""
     from ltocf.runs.run import Run
     from ltocf.runs.versions import rollback as return_to_previous
 

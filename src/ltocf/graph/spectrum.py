@@ -24,9 +24,9 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.progress import Progress, silent
 from ltocf.threads import for_factorising
 
-COLUMNS = 64  # of one product with the graph: its tables stay cached
+COLUMNS = 64  # per product with the graph, so that its tables stay in the cache
 SPARE, DEGREE, ROUNDS = 64, 8, 12
-DENSE_SIDE = 700  # up to here LAPACK is as fast, and exact
+DENSE_SIDE = 700  # for matrices up to this side, LAPACK is as fast, and exact
 
 
 class SingularVectors(NamedTuple):
@@ -144,7 +144,7 @@ def _load(path: Path) -> SingularVectors | None:
             found = SingularVectors(file.get_tensor("values"), file.get_tensor("items"))
             digest = (file.metadata() or {}).get("digest")
     except (OSError, SafetensorError, ValueError):
-        return None  # a damaged cache entry is as good as none
+        return None  # a damaged cache entry is computed again
     if digest != _digest(path.stem, found):
         return None
     touch(path)
