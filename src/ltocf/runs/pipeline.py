@@ -72,10 +72,11 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
     return start
 
 
-def train_run(run: Run, progress: Progress = silent) -> Metrics:
-    """Train from where the run is to its end, test once, and write everything down."""
+def train_run(run: Run, progress: Progress = silent, *, curves: bool = True) -> Metrics:
+    """Train from where the run is to its end, test once, and write everything down; without
+    `curves`, all but the picture."""
     with run.writing() if is_first() else nullcontext():
-        return _train(run, progress)
+        return _train(run, progress, curves)
 
 
 def stopped_line(run: Run) -> str:
@@ -89,7 +90,7 @@ def stopped_line(run: Run) -> str:
     return f"stopped; {kept}. Continue with 'ltocf train --resume -o {run.path}'"
 
 
-def _train(run: Run, progress: Progress) -> Metrics:
+def _train(run: Run, progress: Progress, curves: bool) -> Metrics:
     if run.finished:
         run.forget_state()  # a killed process may have left its state behind
         raise RunError(f"{run.path}: already finished; nothing to resume")
@@ -120,7 +121,7 @@ def _train(run: Run, progress: Progress) -> Metrics:
     )
     metrics = test(run, fitted.model, progress=progress)
     if is_first():
-        if records:
+        if records and curves:
             draw_curves(records, run.path / "curves.png")
         run.finish(fitted.model, metrics)
     return metrics
