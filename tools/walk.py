@@ -82,6 +82,8 @@ def main() -> None:
         "event to list": start | event,
         "event to list, once the service runs": event,
     }
+    if empty := [name for name, files in walks.items() if not files]:
+        raise SystemExit(f"no file of {PACKAGE} was called ({empty[0]}): is another one installed?")
     print(json.dumps({name: len(files) for name, files in walks.items()}))
     if "--list" in sys.argv:
         for name, files in walks.items():

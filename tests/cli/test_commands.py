@@ -196,9 +196,8 @@ def test_help_and_import_touch_nothing_heavy():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_demo_trains_compares_recommends_and_gives_reasons(ltocf, tmp_path, hamlet, monkeypatch):
-    monkeypatch.setattr("ltocf.runs.pipeline.load_dataset", lambda name: hamlet)
-    code, out, _ = ltocf("demo", "-o", tmp_path / "demo", "--epochs", 2)
+def test_demo_trains_compares_recommends_and_gives_reasons(ltocf, tmp_path):
+    code, out, _ = ltocf("demo", "--quick", "-o", tmp_path / "demo", "--epochs", 2)
     assert code == 0
     for text in ("popularity", "lightgcn", "For ", "because of", "curves.png"):
         assert text in out

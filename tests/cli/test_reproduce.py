@@ -20,11 +20,11 @@ def test_a_wrong_study_name_lists_the_right_ones(ltocf):
 
 def test_a_study_of_a_prepared_data_set_ends_with_its_report(ltocf, hamlet, tmp_path):
     hamlet.save(tmp_path / "data")
-    arguments = ["reproduce", "times", "epochs=1", "dim=4", "--data", tmp_path / "data"]
+    arguments = ["reproduce", "recipes", "epochs=1", "dim=4", "--data", tmp_path / "data"]
     arguments += ["--budget", "quick", "--seeds", "1", "-o", tmp_path / "out", "--json"]
     code, out, err = ltocf(*arguments)
     assert code == 0, err
-    assert json.loads(out) == {"report": str(tmp_path / "out/report.md"), "studies": ["times"]}
+    assert json.loads(out) == {"report": str(tmp_path / "out/report.md"), "studies": ["recipes"]}
     assert "studies 100/100" in err  # progress over the whole
     assert (
         "with epochs=1 dim=4 for every training that has it"

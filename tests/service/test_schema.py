@@ -40,7 +40,7 @@ def url(store):
 
 
 @pytest.mark.parametrize(
-    ("examples", "least"), [(5, 200), pytest.param(100, 2000, marks=pytest.mark.slow)]
+    ("examples", "least"), [(5, 200), pytest.param(20, 500, marks=pytest.mark.slow)]
 )
 def test_no_request_gets_what_the_schema_does_not_say(url, examples, least, tmp_path):
     """Examples, every boundary, random requests good and bad, and chains of them."""

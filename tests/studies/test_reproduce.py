@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from itertools import count
 
@@ -76,9 +77,18 @@ def _files(output):
     return sorted(str(path) for path in paths if path.parts[0] != "runs")
 
 
-def test_a_second_study_trains_only_what_is_new(plan, tmp_path):
+@pytest.fixture(scope="module")
+def times_studied(hamlet, tmp_path_factory):
+    """The output of one study with one seed, and what it told meanwhile."""
+    output, told = tmp_path_factory.mktemp("times"), []
+    plan = Plan(hamlet, "hamlet", overrides=TINY, seeds=1)
+    reproduce(chosen(["times"]), plan, output, lambda *words: told.append(words))
+    return output, told
+
+
+def test_a_second_study_trains_only_what_is_new(plan, times_studied, tmp_path):
     plan = replace(plan, seeds=1)
-    reproduce(chosen(["times"]), plan, tmp_path)
+    shutil.copytree(times_studied[0], tmp_path, dirs_exist_ok=True)
     before = {path.name for path in (tmp_path / "runs").iterdir()}
     shares = []
     reproduce(
@@ -94,9 +104,8 @@ def test_a_second_study_trains_only_what_is_new(plan, tmp_path):
     assert "## times:" in text and "## curves:" in text  # the report keeps what was done before
 
 
-def test_progress_goes_from_nothing_to_all(plan, tmp_path):
-    seen, plan = [], replace(plan, seeds=1)
-    reproduce(chosen(["times"]), plan, tmp_path, lambda *told: seen.append(told))
+def test_progress_goes_from_nothing_to_all(times_studied):
+    _, seen = times_studied
     shares = [done for _, done, _, _ in seen]
     assert shares == sorted(shares) and 0 < shares[0] < 50 and shares[-1] == pytest.approx(100)
     assert all(re.search(r", \d+ (s|min) left$", note) for *_, note in seen)

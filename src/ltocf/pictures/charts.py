@@ -126,6 +126,9 @@ def draw_panels(charts: Sequence[Chart], folder: Path, name: str) -> None:
 
 
 def _save(figure: Figure, folder: Path, name: str) -> None:
+    # The layout takes as long as the drawing and is the same in every format: it is made once.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for suffix, metadata in FORMATS.items():
         with replacing(folder / f"{name}.{suffix}") as temporary:
             figure.savefig(temporary, format=suffix, dpi=200, metadata=metadata)

@@ -72,10 +72,11 @@ def starting_point(config: RunConfig, dataset: Dataset) -> Callable[[Model], Non
     return start
 
 
-def train_run(run: Run, progress: Progress = silent) -> Metrics:
-    """Train the run to its end, from wherever it stands, test it once, and save everything."""
+def train_run(run: Run, progress: Progress = silent, *, curves: bool = True) -> Metrics:
+    """Train the run to its end, from wherever it stands, test it once, and save everything; without
+    `curves`, all but the picture."""
     with run.writing() if is_first() else nullcontext():
-        return _train(run, progress)
+        return _train(run, progress, curves)
 
 
 def stopped_line(run: Run) -> str:
@@ -89,7 +90,7 @@ def stopped_line(run: Run) -> str:
     return f"stopped; {kept}. Continue with 'ltocf train --resume -o {run.path}'"
 
 
-def _train(run: Run, progress: Progress) -> Metrics:
+def _train(run: Run, progress: Progress, curves: bool) -> Metrics:
     if run.finished:
         run.forget_state()  # a killed process may have left its state behind
         raise RunError(f"{run.path}: already finished; nothing to resume")
@@ -121,7 +122,7 @@ def _train(run: Run, progress: Progress) -> Metrics:
     )
     metrics = test(run, fitted.model, progress=progress)
     if is_first():
-        if records:
+        if records and curves:
             draw_curves(records, run.path / "curves.png")
         run.finish(fitted.model, metrics)
     return metrics

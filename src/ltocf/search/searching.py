@@ -14,7 +14,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.deadlines import Deadline
 from ltocf.errors import LtocfError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models import build_model
+from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.ranking.metrics import testable_users
@@ -31,6 +31,8 @@ from ltocf.training.validation import with_validation
 
 FIRST = "popularity"
 SHARE = 0.25  # of the time, at most, goes into saving and into blending
+LATER = 0.08  # the most that a closed form promises once another one has been judged
+FEWEST = 3  # candidates that are worth blending while there is time for more of them
 NEARNESS = 4  # an arm that is far below the best is worth less: the ratio to this power
 CARE = 1.3  # an estimate is exceeded by that much now and then
 PATIENCE, LEAST = 4.0, 10.0  # a trial may take so many times its estimate, and at least so long
@@ -129,9 +131,14 @@ class Search:
         recency = self._recency()
         top = 0.0 if best is None else best.merit
 
+        # A promise is over popularity. Where one closed form is there, others gain a few per cent,
+        # and so do further settings of the best: what is quickest comes first.
+        judged = any(arm.name != FIRST for arm in self.tried)
+
         def worth(arm: Arm) -> float:
             near = 1.0 if arm.best is None else min(arm.best.merit / max(top, 1e-9), 1.0)
-            return arm.gain * near**NEARNESS / max(arm.seconds(), 1e-3)
+            gain = min(arm.gain, LATER) if judged and MODELS[arm.name].solved() else arm.gain
+            return gain * near**NEARNESS / max(arm.seconds(), 1e-3)
 
         for arm in self.arms:
             arm.begin(recency)
@@ -174,7 +181,8 @@ class Search:
     def _blend(self, *, patient: bool) -> None:
         """A new blend of the best of each candidate, if one of them is new."""
         arms = self.tried
-        if not self.stale or len(arms) < 2 or not self.judges.halved:
+        fewest = FEWEST if patient else 2
+        if not self.stale or len(arms) < fewest or not self.judges.halved:
             return
         since = self.deadline.elapsed - self.blended_at
         if patient and self.blending > SHARE * max(since, SHORT):

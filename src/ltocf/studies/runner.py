@@ -129,7 +129,8 @@ class Runner:
         outcome = Outcome(setting, name, path)
         if not self._finished(name):
             run = self._open(path, setting, first)
-            train_run(run, self._watch(name, setting))
+            # A study has pictures of its own; nobody looks at those of its hundred runs.
+            train_run(run, self._watch(name, setting), curves=False)
             self._advance(name, 0.0, setting.label)
         write_config(outcome, self.output / "configs", f"runs/{first.name}" if first else None)
         return outcome
