@@ -25,6 +25,7 @@ from ltocf.search.mixing import Opinion
 from ltocf.search.trainings import trained_on_validation
 from ltocf.training.fitting import require_room
 
+ANOTHER_START = 0.05  # by what share a candidate's second start may be better than its first
 FIRST_STEP = 0.02  # by what share a candidate's first change of a setting has gained, on average
 WORTH = 3e-4  # a share that is not worth a trial
 NEWS = 0.5  # how much one trial changes what is expected of the next
@@ -51,6 +52,7 @@ class Arm:
         self.gain = promise_of(name, split, config)
         self.note = ""  # why it is tried no more
         self._stopped = False
+        self._starts = 0  # that have not been tried
         self.best: Trial | None = None
         self.next: Options | None = None
         self._opinion: Opinion | None = None
@@ -147,7 +149,10 @@ class Arm:
     def _learn(self, trial: Trial) -> bool:
         """What the trial says about the next one; whether it is the best so far."""
         before = self.best
-        if before is None:
+        self._starts -= 1
+        if self._starts > 0:
+            self.gain = ANOTHER_START
+        elif before is None or self._starts == 0:
             self.gain = FIRST_STEP
         else:
             risen = max(trial.merit / max(before.merit, 1e-9) - 1, 0.0)
@@ -193,6 +198,7 @@ class Arm:
 
     def _climb_from(self, starts: list[Options]) -> None:
         choices = choices_for(self.name, self.config, self.split)
+        self._starts = len(starts)
         self._steps = ascend(starts, choices, usual_options(self.name))
         self._advance(None)
 
