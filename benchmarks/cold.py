@@ -34,8 +34,8 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.metrics import evaluate
 from ltocf.scorers.attributes import tag_vectors
+from ltocf.scorers.complete import complete
 from ltocf.scorers.scorer import Scorer
-from ltocf.scorers.untouched import complete
 
 Scores = Callable[[Rows], Any]  # or a scorer
 SHARED, RECENCIES = (0.0, 0.3, 1.0), (0.0, 0.5, 1.0)

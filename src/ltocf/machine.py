@@ -7,6 +7,7 @@ import platform
 import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ltocf.threads import cgroup_quota, usable_cores
 # What our kernels, BLAS and torch make use of, the widest last.
 INSTRUCTIONS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "neon", "asimd")
 LIBRARIES = ("torch", "numpy", "scipy", "numba", "polars", "torchdiffeq")
+GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # NVIDIA, AMD, and Linux in Windows
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -41,7 +43,7 @@ class Machine:
 
 
 def examine() -> Machine:
-    """Look at this computer. Loads NumPy, and torch if it is installed, to ask what they found."""
+    """Look at this computer. Loads NumPy, SciPy and, if there may be a GPU, torch to ask them."""
     cores, quota = _cores(), cgroup_quota()
     there = available_bytes()
     gpu, note = _gpu()
@@ -109,10 +111,13 @@ def _blas() -> tuple[str, ...]:
 
 def _gpu() -> tuple[str | None, str]:
     """Its name, and what to know about it."""
-    try:
-        import torch
-    except ImportError:
+    if find_spec("torch") is None:
         return None, "torch is not installed: lists can be made, models cannot be trained"
+    # torch takes seconds to load, and without a driver it finds nothing.
+    if sys.platform == "linux" and not any(Path(driver).exists() for driver in GPU_DRIVERS):
+        return None, ""
+    import torch
+
     if not torch.cuda.is_available():
         return None, ""
     note = "the GPU will be used for training (device=cpu turns that off); this is untested there"

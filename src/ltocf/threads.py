@@ -147,6 +147,9 @@ def for_factorising() -> AbstractContextManager[None]:
 def share_out(run: Callable[[int, int], None], n: int, chunk: int) -> None:
     """run(start, stop) for consecutive ranges of 0..n, of `chunk` each; threads pull the next one
     when they are done. `run` must release the interpreter lock for more than one to be of use."""
+    if 0 < n <= chunk:  # nothing to share: to ask how many threads there are takes longer
+        run(0, n)
+        return
     starts = iter(range(0, n, chunk))
 
     def pull() -> None:

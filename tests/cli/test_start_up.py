@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import polars as pl
 import pytest
 
 from ltocf.recommend.recommender import Recommender
@@ -22,6 +23,8 @@ except SystemExit as end:
 def folder(hamlet, tmp_path_factory):
     path = tmp_path_factory.mktemp("start-up")
     Recommender("popularity").fit(hamlet).save(path / "run")
+    log = pl.DataFrame({"user": ["ann", "ann", "bob"], "item": ["tea", "jam", "tea"]})
+    Recommender("mf", epochs=1, dim=2).fit(log).save(path / "vectors")
     return path
 
 
@@ -63,7 +66,15 @@ def test_torch_and_numba_are_not_waited_for(folder, arguments, code):
     assert (code == 0) == (done.stderr == "")
 
 
-@pytest.mark.parametrize("arguments", ["--help", "train --help", "models"])
+@pytest.mark.parametrize("command", ["recommend vectors --user bob", "popular vectors"])
+def test_a_list_does_not_wait_for_scipy(folder, command):
+    """NumPy alone multiplies vectors, and every item of this log was touched."""
+    command = [sys.executable, "-c", WATCHED, *command.split()]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.stdout.splitlines()[-1] == "0", done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["--help", "train --help", "models", "datasets", "configs"])
 def test_help_waits_for_no_library_of_ours(arguments):
     watched = WATCHED.replace('"torch",', '"torch", "polars", "numpy",')
     command = [sys.executable, "-c", watched, *arguments.split()]

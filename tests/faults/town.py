@@ -31,7 +31,7 @@ TEXTS = {
 
 def shrink() -> None:
     """Make what is large small, so that there is more than one of each."""
-    from ltocf.data.sources import catalog
+    from ltocf.data.sources import published
     from ltocf.graph import spectrum
     from ltocf.recommend import bulk
 
@@ -40,7 +40,7 @@ def shrink() -> None:
     sums = [
         hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in TEXTS.values()
     ]
-    catalog.PUBLISHED[PUBLISHED] = catalog.PublishedSet(
+    published.PUBLISHED[PUBLISHED] = published.PublishedSet(
         (sums[0], sums[1]), users=3000, items=3002, train=9000, test=3000
     )
 

@@ -15,8 +15,8 @@ from ltocf.data.interactions import IdMap, Interactions
 from ltocf.data.splits import no_split
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
+from ltocf.scorers.complete import complete
 from ltocf.scorers.scorer import Scorer
-from ltocf.scorers.untouched import complete
 
 KINDS = ["tea", "tea", "tea", "cup", "cup", "cup", "tea"]  # nobody has touched the last
 BRANDS = [["x"], ["x", "y"], ["y"], ["x"], ["y", "z"], ["z"], ["x"]]

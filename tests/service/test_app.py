@@ -35,6 +35,15 @@ def test_lists_of_many_users_are_their_own_lists(client, names):
     assert reply["lists"][3]["source"] == "popularity"
 
 
+@pytest.mark.parametrize("query", ["", "k=4", "k=90", "k=91", "k=999", "k=0", "k=04", "k=4&k=5"])
+def test_a_plain_request_is_answered_as_any_other(client, names, query):
+    """It is read by a shorter way; an option that changes nothing takes the usual one."""
+    for user in (names[0][0], "nobody", "a.b", "x" * 257):
+        plain = client.get(f"/users/{user}/recommendations?{query}")
+        usual = client.get(f"/users/{user}/recommendations?{query}&keep_seen=false")
+        assert (plain.status, plain.json()) == (usual.status, usual.json())
+
+
 def test_candidates_and_exclusions(client, names):
     _, items = names
     body = {"history": items[:2], "candidates": items[3:9], "exclude": items[3:5], "k": 10}

@@ -9,7 +9,7 @@ def datasets(as_json: Json = False) -> None:
     """List the data sets that 'ltocf train' knows by name."""
     from dataclasses import asdict
 
-    from ltocf.data.sources.catalog import PUBLISHED
+    from ltocf.data.sources.published import PUBLISHED
 
     if as_json:
         print_json({name: asdict(about) for name, about in PUBLISHED.items()})

@@ -8,10 +8,9 @@ from ltocf.cli.output import Json, print_json
 
 def rollback(run: RunPath, as_json: Json = False) -> None:
     """Return to the model that a run had before its last update. Repeat it to undo that."""
-    from ltocf.runs.run import Run
     from ltocf.runs.versions import rollback as return_to_previous
 
-    Run.open(run)
+    # What is in use is not read: it may be damaged, and this is the way out.
     now = return_to_previous(run)
     if as_json:
         print_json({"run": str(run), **now._asdict()})

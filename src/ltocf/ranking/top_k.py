@@ -17,6 +17,7 @@ from ltocf.threads import share_out
 TILE_BYTES = 32 * 2**20
 # So many scores are ranked before another thread wakes up, which takes a busy machine milliseconds.
 FEW = 2**20
+PART = 32  # scores of which the best one is looked at first
 
 
 class Ranked(NamedTuple):
@@ -102,7 +103,18 @@ def _rank_by_sorting(
     for b, row in enumerate(scores):
         row[seen[indptr[rows[b]] : indptr[rows[b] + 1]]] = -np.inf
         k = min(out.items.shape[1], len(row))
-        least = np.partition(row, len(row) - k)[len(row) - k]
-        pool = np.flatnonzero((row >= least) & (row > -np.inf))
+        pool = np.flatnonzero(row >= _bound(row, k))
+        pool = pool[row[pool] > -np.inf]
         best = pool[np.argsort(-row[pool], kind="stable")][:k]
         out.items[b, : len(best)], out.scores[b, : len(best)] = best, row[best]
+
+
+def _bound(row: NDArray[np.float32], k: int) -> np.float32:
+    """A score that at least k of the row reach, and few others: the k-th best of the best scores of
+    some parts of it. To look for the k-th best of all would take several times as long."""
+    parts = len(row) // PART
+    if parts >= k:
+        # A part is every so many-th score, so that one vectorised pass goes over all parts.
+        row = row[: parts * PART].reshape(PART, parts).max(axis=0)
+    bound: np.float32 = np.partition(row, len(row) - k)[len(row) - k]
+    return bound

@@ -11,8 +11,8 @@ from ltocf.data.catalogue import ItemChange
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.recommend.rules.diversity import Likeness, vectors_of
+from ltocf.scorers.complete import complete
 from ltocf.scorers.scorer import Scorer
-from ltocf.scorers.untouched import complete
 
 if TYPE_CHECKING:
     from ltocf.models.base import Model

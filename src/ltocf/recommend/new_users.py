@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Rows
 from ltocf.errors import ConfigError
 from ltocf.scorers.scorer import Scorer, Scores, Vectors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 NEGATIVES = 1024  # unseen items that a new user's own vector is trained against
 STEP = 0.05  # Adam's learning rate, relative to the typical size of an item's coordinate

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
 from ltocf.recommend.new_users import score_new
 from ltocf.scorers.scorer import NOBODY, Scorer, Scores
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 NOTHING, NEVER = np.empty(0, np.int32), np.empty(0, np.int64)
 
@@ -73,6 +75,8 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
         indptr.append(indptr[-1] + len(distinct))
         items.append(distinct.astype(np.int32))
         entries.append((1 / (1 + later)).astype(np.float32))
+    from scipy.sparse import csr_array  # takes long to load: for those who need it alone
+
     arrays = (np.concatenate(entries), np.concatenate(items), np.array(indptr))
     return csr_array(arrays, shape=(len(people), train.n_items))
 

@@ -15,7 +15,7 @@ from ltocf.errors import ConfigError, DataError
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, PerUser, beyond_at, evaluate_users
 from ltocf.runs.loading import load_run
-from ltocf.scorers.untouched import complete
+from ltocf.scorers.complete import complete
 from ltocf.training.testing import question
 
 BLUE = "#2b6cb0"

@@ -19,7 +19,7 @@ from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.loading import load_run
 from ltocf.runs.run import Run
 from ltocf.runs.versions import MARKER
-from ltocf.scorers.untouched import complete
+from ltocf.scorers.complete import complete
 from ltocf.training.columns import check_processes
 from ltocf.training.fitting import build, cut_for, fit, require_room
 from ltocf.training.records import EpochRecord, TrainState, with_record

@@ -40,7 +40,7 @@ from ltocf.runs.versions import (
     use_version,
     version_path,
 )
-from ltocf.scorers.untouched import complete
+from ltocf.scorers.complete import complete
 from ltocf.training.fitting import fit
 from ltocf.training.testing import list_lengths, question
 

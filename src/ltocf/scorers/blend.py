@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Interactions, Rows
+from ltocf.scorers.complete import padded
 from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms
-from ltocf.scorers.untouched import padded
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 class BlendScorer(Scorer):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.item_tags import tags_as_users
 from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms, Vectors, cosines
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 SHORTEST = 1e-12  # a length that is divided by
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Scores = NDArray[np.float32]
 NOBODY = -1  # in place of a user's row: somebody who was not there in training

@@ -16,7 +16,6 @@ from ltocf.data.interactions import Interactions, Rows
 from ltocf.scorers.attributes import tag_vectors
 from ltocf.scorers.scorer import NOBODY, Formula, Scorer, Scores, Terms, Vectors
 
-NOTHING = np.empty(0, np.int32)
 NEAREST = 20  # touched items that speak for one that nobody has touched
 SOME_ROWS = 256  # of such items compared at a time
 
@@ -93,7 +92,7 @@ class UntouchedScorer(Scorer):
 
     def _mix(self, items: Rows) -> csr_array:
         """By what each item's score is a sum of the scores of known ones. (k, n_known)"""
-        rows = [_nothing(1, self.n_known)]
+        rows = [nothing_near(1, self.n_known)]
         for item in items.tolist():
             place = int(np.searchsorted(self.cold, item))
             if place < len(self.cold) and self.cold[place] == item:
@@ -138,34 +137,8 @@ class UntouchedScorer(Scorer):
         return self.known.write(formula)
 
 
-def complete(
-    scorer: Scorer, train: Interactions, n_known: int | None = None, changed: Rows = NOTHING
-) -> Scorer:
-    """What scores every item of `train`, touched or not; `scorer` was fitted to the first `n_known`
-    of them, by default to all. Of those some that nobody has touched may have `changed` since."""
-    n_known = train.n_items if n_known is None else n_known
-    if scorer.knows_untouched:
-        if n_known == train.n_items and not len(changed):
-            return scorer
-        own = scorer.grown(train, n_known)
-        if own is not None:
-            return own
-        new = np.arange(n_known, train.n_items)
-        cold = np.union1d(changed, new).astype(np.int32)
-    else:
-        cold = np.flatnonzero(train.item_degrees == 0).astype(np.int32)
-    if not len(cold):
-        return scorer
-    return UntouchedScorer(scorer, n_known, train.n_items, cold, nearest(train, cold, n_known))
-
-
-def padded(scorer: Scorer, train: Interactions, n_known: int) -> Scorer:
-    """The same for more items, of which it says nothing."""
-    cold = np.arange(n_known, train.n_items, dtype=np.int32)
-    return UntouchedScorer(scorer, n_known, train.n_items, cold, _nothing(len(cold), n_known))
-
-
-def _nothing(n_rows: int, n_columns: int) -> csr_array:
+def nothing_near(n_rows: int, n_columns: int) -> csr_array:
+    """For items that no others speak for."""
     arrays = np.empty(0, np.float32), np.empty(0, np.int32), np.zeros(n_rows + 1, np.int64)
     return csr_array(arrays, shape=(n_rows, n_columns))
 
@@ -174,10 +147,10 @@ def nearest(train: Interactions, cold: Rows, n_known: int) -> csr_array:
     """For each cold item the touched ones with the most similar tags; each row sums to 1, or to 0
     where there are none. (len(cold), n_known)"""
     if train.item_tags is None or not len(cold):
-        return _nothing(len(cold), n_known)
+        return nothing_near(len(cold), n_known)
     Z, touched = tag_vectors(train), np.flatnonzero(train.item_degrees).astype(np.int32)
     by_tag = csr_array(Z[touched].T)
-    rows = [_nothing(0, n_known)]
+    rows = [nothing_near(0, n_known)]
     for start in range(0, len(cold), SOME_ROWS):
         alike = csr_array(Z[cold[start : start + SOME_ROWS]] @ by_tag)
         rows += [_speakers(alike, row, touched, n_known) for row in range(alike.shape[0])]

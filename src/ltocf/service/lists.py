@@ -17,6 +17,7 @@ from ltocf.service.problems import Conflict, Problem
 from ltocf.service.served_model import ServedModel
 from ltocf.service.work.slices import Slices
 
+JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 REASONS = 3  # shown with each item of a list
 SHORT_LIST, FEW_LISTS = 100, 4  # beyond which a request is a large one
 MOST_ENTRIES, MOST_REASONS = 100_000, 5_000  # of all lists of one request
@@ -101,7 +102,7 @@ def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[Answer], b
 
 
 def to_json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return JSON.encode(value).encode()
 
 
 def _answers_by(served: ServedModel, batch: Sequence[ListRequest]) -> Sequence[Answer | Exception]:

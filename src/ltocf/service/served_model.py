@@ -99,17 +99,26 @@ class ServedModel:
 
     def item(self, row: int) -> dict[str, Any]:
         """An item as answers show it."""
-        about = {
-            name: values[row] for name, values in self._about.items() if values[row] is not None
-        }
-        return {"item": str(self.item_ids[row]), "name": self.names[row], "about": about}
+        return self._items([row])[0]
+
+    def _items(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        ids, names, known = self.item_ids, self.names, list(self._about.items())
+        return [
+            {
+                "item": str(ids[row]),
+                "name": names[row],
+                "about": {name: values[row] for name, values in known if values[row] is not None},
+            }
+            for row in rows
+        ]
 
     def entries(self, found: ItemList, rules: Rules) -> list[dict[str, Any]]:
         """A list as answers show it: ranked items, their scores, and which boosts moved them."""
         boosts, entries = self.rules_on(rules), []
-        places = zip(found.items.tolist(), found.scores.tolist(), strict=True)
-        for place, (row, score) in enumerate(places, start=1):
-            entry = {"rank": place, **self.item(row), "score": score}
+        rows = found.items.tolist()
+        places = zip(rows, self._items(rows), found.scores.tolist(), strict=True)
+        for place, (row, item, score) in enumerate(places, start=1):
+            entry = {"rank": place, **item, "score": score}
             if boosts.boosted and (moved_by := boosts.notes(row)):
                 entry["moved_by"] = ", ".join(moved_by)
             entries.append(entry)

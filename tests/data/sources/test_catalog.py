@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from ltocf.data.sources.catalog import PUBLISHED, load_dataset
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.data.sources.published import PUBLISHED
 from ltocf.errors import DataError
 
 

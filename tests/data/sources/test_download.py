@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ltocf.data.sources import catalog, download
+from ltocf.data.sources import catalog, download, published
 from ltocf.data.sources.catalog import find_published, load_dataset
 from ltocf.errors import DataError
 
@@ -77,8 +77,8 @@ def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
     monkeypatch.setenv("LTOCF_MIRROR", mirror.url)
     monkeypatch.setattr(catalog, "cache_root", lambda: tmp_path / "cache/ltocf")
     monkeypatch.delenv("LTOCF_DATA", raising=False)
-    small = catalog.PublishedSet((MD5, MD5), users=2, items=3, train=3, test=3)
-    monkeypatch.setitem(catalog.PUBLISHED, "gowalla", small)
+    small = published.PublishedSet((MD5, MD5), users=2, items=3, train=3, test=3)
+    monkeypatch.setitem(published.PUBLISHED, "gowalla", small)
     yield mirror
     server.shutdown()
     server.server_close()

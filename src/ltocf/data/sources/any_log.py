@@ -14,7 +14,8 @@ from ltocf.data.ingest.item_table import add_items
 from ltocf.data.ingest.read_log import read_log
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.interactions import Interactions
-from ltocf.data.sources.catalog import PUBLISHED, load_dataset
+from ltocf.data.sources.catalog import load_dataset
+from ltocf.data.sources.published import PUBLISHED
 from ltocf.data.splits import no_split, placed
 from ltocf.errors import ConfigError, DataError
 

@@ -12,7 +12,7 @@ from ltocf.data.dataset_files import MARKER, read_description
 from ltocf.data.ingest.byte_files import log_digest
 from ltocf.data.ingest.prepare import prepare
 from ltocf.data.ingest.recipe import Recipe
-from ltocf.data.sources.catalog import PUBLISHED
+from ltocf.data.sources.published import PUBLISHED
 from ltocf.data.sources.text_folder import is_text_folder
 from ltocf.progress import Progress, silent
 

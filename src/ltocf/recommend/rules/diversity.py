@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ltocf.data.catalogue import Catalogue
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
 from ltocf.recommend.rules.rules import Rules
 
-Likeness = csr_array | NDArray[np.float32]  # rows whose inner products say how alike items are
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+# Rows whose inner products say how alike items are.
+Likeness: TypeAlias = "csr_array | NDArray[np.float32]"
 POOL = 100  # the least number of best items to choose from
 
 
@@ -30,7 +33,7 @@ def alike(likeness: Likeness, items: Rows) -> NDArray[np.float32]:
     negative. (n, n)"""
     some = likeness[items]
     product: Any = some @ some.T
-    dense: NDArray[np.float32] = product.toarray() if isinstance(product, csr_array) else product
+    dense: NDArray[np.float32] = product.toarray() if hasattr(product, "toarray") else product
     return np.maximum(dense, 0)
 
 
@@ -62,6 +65,8 @@ def vectors_of(items: Any | None, train: Interactions) -> Likeness:
     """A model's vectors of items by their lengths; of a model without, who has them."""
     if items is not None:
         return unit_rows(np.asarray(items))
+    from scipy.sparse import csr_array  # takes long to load: for those who need it alone
+
     lengths = np.sqrt(np.maximum(train.item_degrees, 1))
     values = (1 / lengths[train.items]).astype(np.float32)
     shape = (train.n_items, train.n_users)

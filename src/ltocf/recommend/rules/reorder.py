@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Rows
 from ltocf.ranking.top_k import Ranked
 from ltocf.recommend.rules.diversity import POOL, Likeness, alike, relevance
 from ltocf.recommend.rules.rules import ItemRules
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def pool_size(rules: ItemRules, k: int, n_items: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ltocf.data.dataset_files import MARKER, read_description
-from ltocf.data.sources.catalog import PUBLISHED
+from ltocf.data.sources.published import PUBLISHED
 from ltocf.data.sources.text_folder import is_text_folder
 from ltocf.errors import ConfigError, DataError, LtocfError, RunError
 from ltocf.runs.versions import SEARCH, current_path

@@ -26,7 +26,7 @@ from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.run import keep_events
 from ltocf.runs.settings import make_config
 from ltocf.runs.versions import MARKER
-from ltocf.scorers.untouched import complete
+from ltocf.scorers.complete import complete
 from ltocf.search.candidates import check_given
 from ltocf.search.process.job import Job, ordered_by
 from ltocf.search.process.keeping import RunKeeper

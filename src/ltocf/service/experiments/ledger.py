@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from ltocf.service.experiments.verdicts import Counts
-from ltocf.service.store.databases import exclusive
+from ltocf.service.store.databases import exclusive, insert_into
 from ltocf.service.store.events import EventStore
 from ltocf.service.store.tables import PARTICIPANTS as PEOPLE
 
@@ -31,11 +30,6 @@ class ArmCounts(NamedTuple):
     conversions: Counts
 
 
-def _insert(store: EventStore) -> Any:
-    dialect = postgresql if store.engine.dialect.name == "postgresql" else sqlite
-    return dialect.insert(PEOPLE)
-
-
 def log_exposures(store: EventStore, experiment: str, exposures: Iterable[Exposure]) -> None:
     """Keep the first list of each person; later ones change nothing."""
     rows = [
@@ -50,7 +44,7 @@ def log_exposures(store: EventStore, experiment: str, exposures: Iterable[Exposu
     ]
     if not rows:
         return
-    insert = _insert(store)
+    insert = insert_into(PEOPLE, store.engine.dialect)
     first = {
         name: sa.func.coalesce(PEOPLE.c[name], insert.excluded[name])
         for name in ("exposed", "shown")
@@ -71,7 +65,7 @@ def log_hits(
     ]
     if not rows:
         return
-    insert = _insert(store)
+    insert = insert_into(PEOPLE, store.engine.dialect)
     first = {column: sa.func.coalesce(PEOPLE.c[column], insert.excluded[column])}
     query = insert.on_conflict_do_update(index_elements=["experiment", "user"], set_=first)
     with exclusive(store.engine) as connection:

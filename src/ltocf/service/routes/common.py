@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Coroutine
 from typing import Annotated, Any, TypeVar
 
@@ -15,6 +14,7 @@ from ltocf.errors import LtocfError
 from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
 from ltocf.service.engine import Engine
+from ltocf.service.lists import to_json
 from ltocf.service.problems import Problem, Unknown
 from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import ProblemOut
@@ -55,8 +55,7 @@ def live_of(request: Request) -> Engine:
 
 
 def answer(value: Any, status: int = 200) -> Response:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode(), status, media_type="application/json")
+    return Response(to_json(value), status, media_type="application/json")
 
 
 class Gone(Problem):
@@ -99,7 +98,7 @@ def known_person(live: Engine, served: ServedModel, user: str) -> Person:
     return person
 
 
-def rule_texts(
+async def rule_texts(  # a plain function would be called on another thread
     where: Where = [],  # noqa: B006 - FastAPI copies it
     boost: Annotated[
         list[Text], Query(max_length=20, description="CONDITION:FACTOR, such as new:1.2.")

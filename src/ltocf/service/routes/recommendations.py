@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi.routing import APIRoute
 
 from ltocf.data.interactions import Id
 from ltocf.errors import DataError
@@ -50,19 +52,37 @@ from ltocf.service.wire.requests import ListsIn, ListsOfUsers, RuleTexts, Text
 from ltocf.service.work.slices import Slices
 
 router = APIRouter()
+# What most clients ask for: nothing but a length, of a user whose id needs no second look.
+PLAIN_QUERY, PLAIN_ID = re.compile(rb"(?:k=([1-9][0-9]{0,2}))?"), re.compile(r"[A-Za-z0-9_-]{1,64}")
+NO_RULES, USUAL_K = RuleTexts(), 10
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 # k, keep_seen, candidates, exclude, reasons, rules
 Options = tuple[int, bool, Sequence[Id] | None, Sequence[Id], bool, RuleTexts]
 SomeItems = Annotated[list[Text], Query(max_length=100)]
 
 
-@router.get(
-    "/users/{user:id}/recommendations", response_model=ListOut, responses=NOT_FOUND | CONFLICT
-)
+class PlainRoute(APIRoute):
+    """A route of lists that reads a plain request itself: FastAPI goes through every parameter that
+    there might be, which takes longer than to make the list. It reads all other requests."""
+
+    def get_route_handler(self) -> Handler:
+        general = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            query = PLAIN_QUERY.fullmatch(request.scope["query_string"])
+            user = request.path_params["user"]
+            if query is None or PLAIN_ID.fullmatch(user) is None:
+                return await general(request)
+            return await recommend(request, user, NO_RULES, int(query[1] or USUAL_K))
+
+        return handle
+
+
 async def recommend(
     request: Request,
     user: UserPath,
     rules: Ruled,
-    k: K = 10,
+    k: K = USUAL_K,
     keep_seen: Annotated[bool, Query(description="Also what they already have.")] = False,
     reasons: Annotated[bool, Query(description="Add the exact reasons to each item.")] = False,
     exclude: SomeItems = [],  # noqa: B006 - FastAPI copies it
@@ -91,6 +111,16 @@ async def recommend(
     if not without:  # a question about what might have been is no list that was shown
         _shown(request, [wanted], [found], time.perf_counter() - started)
     return answer({"model": served.version} | found)
+
+
+router.add_api_route(
+    "/users/{user:id}/recommendations",
+    recommend,
+    methods=["GET"],
+    response_model=ListOut,
+    responses=NOT_FOUND | CONFLICT,
+    route_class_override=PlainRoute,
+)
 
 
 @router.post("/recommendations", response_model=ListsOut, responses=NOT_FOUND | CONFLICT)

@@ -23,6 +23,17 @@ def display_name(where: str | Path) -> str:
     return sa.make_url(text).render_as_string(hide_password=True) if "://" in text else text
 
 
+def insert_into(table: sa.Table, dialect: sa.Dialect) -> Any:
+    """An insert that can say what to do where a row is there already."""
+    if dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql  # takes long to load: for those who have it
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
+
+
 def connect(where: str | Path) -> sa.Engine:
     """A SQLite file, made if it is not there, or a postgresql:// URL."""
     text = str(where)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from ltocf.service.store.databases import insert_into
 from ltocf.service.store.tables import SHOWN, now
 
 MOST = 500  # items of one person that are counted, those shown last
@@ -38,8 +38,7 @@ class ShownQuality(NamedTuple):
 
 def count_impressions(connection: sa.Connection, model: str, shown: Iterable[Impression]) -> None:
     """Each once more."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    insert = dialect.insert(SHOWN)
+    insert = insert_into(SHOWN, connection.dialect)
     more = {
         "times": SHOWN.c.times + insert.excluded.times,
         "time": insert.excluded.time,

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from ltocf.service.store.databases import insert_into
 from ltocf.service.store.tables import QUALITY, Quality
 
 
 def add_qualities(connection: sa.Connection, qualities: Sequence[Quality]) -> None:
     """Add to what is known of a model's hour."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    insert = dialect.insert(QUALITY)
+    insert = insert_into(QUALITY, connection.dialect)
     sums = {
         name: QUALITY.c[name] + insert.excluded[name] for name in ("events", "hits", "reciprocal")
     }
