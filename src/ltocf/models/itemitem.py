@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, vstack
+from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from ltocf.data.histories import interaction_matrix as interaction_matrix  # most know it from here
@@ -42,7 +42,11 @@ def sums_of(R: csr_array, axis: int) -> NDArray[np.float64]:
 
 
 def scale(matrix: csr_array, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> csr_array:
-    return csr_array((diags_array(rows) @ matrix @ diags_array(columns)).astype(np.float32))
+    """diag(rows) matrix diag(columns) in float32; products of SciPy's would take six times as
+    long."""
+    values = np.repeat(rows, np.diff(matrix.indptr)) * matrix.data * columns[matrix.indices]
+    arrays = (values.astype(np.float32), matrix.indices, matrix.indptr)
+    return csr_array(arrays, shape=matrix.shape)
 
 
 def inverse_powers(sums: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:
