@@ -158,13 +158,14 @@ def draw(found: dict[str, Any], path: Path) -> None:
     for place, (name, of_data) in enumerate(found.items(), 1):
         axes = figure.add_subplot(1, len(found), place)
         ours = [(row["seconds"], row["ours"]["recall"]) for row in of_data["marks"] if row["ours"]]
-        axes.plot(*zip(*ours, strict=True), "o-", color="#0072B2", label="ltocf train")
+        axes.plot(*zip(*ours, strict=True), "o-", drawstyle="steps-post", color="#0072B2")
         for model, row in of_data["implicit"].items():
             axes.plot(row["seconds"], row["recall"], "s", color="#7F7F7F", markersize=4)
             axes.annotate(model, (row["seconds"], row["recall"]), fontsize=6, xytext=(3, 3),
                           textcoords="offset points")  # fmt: skip
         axes.set_xscale("log")
-        axes.set_title(name, fontsize=8, loc="left")
+        axes.margins(x=0.2, y=0.1)
+        axes.set_title(f"{name}: ltocf train (line), implicit", fontsize=7, loc="left")
         axes.set_xlabel("seconds", fontsize=7)
         axes.set_ylabel(f"Recall@{of_data['k']}", fontsize=7)
         axes.tick_params(labelsize=6)
