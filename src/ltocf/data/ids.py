@@ -67,14 +67,7 @@ class IdMap:
         return rows
 
     def __getitem__(self, rows: NDArray[np.integer]) -> list[Id]:
-        return self.take(rows).to_list()
-
-    def take(self, rows: NDArray[np.integer]) -> pl.Series:
-        """The ids of these rows, in this order."""
-        # The common cases of one list: a slice for one row, and no search for negative rows.
-        if len(rows) == 1:
-            return self.ids.slice(int(rows[0]), 1)
-        return self.ids[np.asarray(rows).astype(np.uint32)]
+        return self.ids.gather(np.asarray(rows, dtype=np.int64)).to_list()
 
     def select(self, rows: NDArray[np.integer]) -> IdMap:
         """The ids of these rows, in this order, as a map of their own."""

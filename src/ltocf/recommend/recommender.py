@@ -225,7 +225,7 @@ class Recommender:
         removed = known_rows(self.fitted.seen.item_ids, without, "item", strict=True)
         people = [Person(row, without=removed) for row in rows.tolist()]
         lists = make_lists(self.fitted, people, options)
-        return items_table(self.fitted, ids.take(rows).rename("user"), lists, options.rules)
+        return items_table(self.fitted, ids.ids[rows].rename("user"), lists, options.rules)
 
     def recommend_new(
         self,
@@ -291,7 +291,7 @@ class Recommender:
         rows = known_rows(ids, items, "item", strict=True)
         lists = similar_items(self.fitted, rows, options)
         return items_table(
-            self.fitted, ids.take(rows).rename("item"), lists, options.rules, "similar"
+            self.fitted, ids.ids[rows].rename("item"), lists, options.rules, "similar"
         )
 
     def similar_users(self, users: Id | Iterable[Id], k: int = 10) -> pl.DataFrame:
