@@ -246,6 +246,6 @@ def test_states_add_up_to_the_final_vectors(hamlet, tmp_path, connection):
 
 def test_states_are_refused_of_a_model_without_times(hamlet, tmp_path):
     recommender = Recommender("lightgcn", epochs=1, dim=4, negatives=4).fit(hamlet)
-    with pytest.raises(ConfigError, match="LightGCN has no states at times: only ltocf has"):
+    with pytest.raises(ConfigError, match="LightGCN has no states over time; only ltocf has them"):
         export(recommender, tmp_path / "out", ["states"])
     assert not (tmp_path / "out").exists()
