@@ -194,7 +194,7 @@ def test_changes_at_once_are_changes_one_by_one(shop):
     [("price", "cheap", "number"), ("in_stock", "maybe", "flag"), ("added", "soon", "time")],
 )
 def test_a_value_of_another_kind_is_refused(shop, attribute, value, kind):
-    with pytest.raises(DataError, match=f"item 'a': {attribute} = '{value}' is no {kind}"):
+    with pytest.raises(DataError, match=f"item 'a': {attribute} = '{value}' is not a {kind}"):
         shop.with_changes([ItemChange("a", {attribute: value})])
 
 

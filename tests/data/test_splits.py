@@ -80,9 +80,9 @@ def test_leave_last_out_takes_the_latest_item_of_everyone_who_has_two():
 
 def test_splits_by_time_need_times():
     timeless = Interactions.build(np.array([0, 0]), np.array([0, 1]), 1, 2)
-    with pytest.raises(DataError, match="needs a time of each interaction"):
+    with pytest.raises(DataError, match="needs the time of each interaction"):
         split_pairs(timeless, "temporal")
-    with pytest.raises(DataError, match="needs a time of each interaction"):
+    with pytest.raises(DataError, match="needs the time of each interaction"):
         split_pairs(timeless, "leave-last-out")
 
 
@@ -190,7 +190,7 @@ def test_validation_can_be_each_users_latest_pairs():
 
 def test_the_latest_pairs_need_times():
     timeless = no_split(replace(block(6, 20), timestamps=None))
-    with pytest.raises(DataError, match="needs a time of each interaction"):
+    with pytest.raises(DataError, match="needs the time of each interaction"):
         hold_out_validation(timeless, seed=0, cut="latest")
 
 

@@ -71,5 +71,5 @@ def test_the_shell_prepares_the_same(tmp_path: Path) -> None:
 
 def test_it_takes_people_with_five_items() -> None:
     few = Interactions.build(np.arange(4), np.arange(4), 4, 4)
-    with pytest.raises(DataError, match="people with 5 interactions or more"):
+    with pytest.raises(DataError, match="users with 5 interactions or more"):
         split_pairs(few, "users")

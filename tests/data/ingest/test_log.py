@@ -315,7 +315,7 @@ def test_a_half_written_gzip_is_one_clear_error(tmp_path):
 def test_a_folder_that_is_split_already_needs_no_reading(tmp_path):
     write_csv(tmp_path, "0 1 2\n", "train.txt")
     write_csv(tmp_path, "0 3\n", "test.txt")
-    with pytest.raises(DataError, match="split already; give the folder to 'ltocf train'"):
+    with pytest.raises(DataError, match="already split; give the folder to 'ltocf train'"):
         read_log(tmp_path)
 
 

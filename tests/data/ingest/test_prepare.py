@@ -233,7 +233,7 @@ def test_wrong_options_are_one_clear_line_and_write_nothing(log, recipe, message
 
 @pytest.mark.parametrize("split", ["temporal", "leave-last-out"])
 def test_a_split_by_time_needs_a_time_column(log, split, tmp_path):
-    with pytest.raises(DataError, match=f"the {split} split needs a time of each interaction"):
+    with pytest.raises(DataError, match=f"the {split} split needs the time of each interaction"):
         prepare(log.drop("time"), tmp_path / "out", Recipe(split=split))
 
 
