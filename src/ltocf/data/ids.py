@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -52,8 +52,12 @@ class IdMap:
 
     def find(self, ids: Iterable[Id]) -> Rows:
         """The row of each id, -1 where it is unknown. '42' finds the integer id 42 and back."""
-        as_key = _as_integer if self.ids.dtype == pl.Int64 else str
-        return np.array([self._row_of.get(as_key(id_), -1) for id_ in ids], dtype=np.int32)
+        row_of, as_key = self._row_of, self._as_key
+        return np.array([row_of.get(as_key(id_), -1) for id_ in ids], dtype=np.int32)
+
+    @cached_property
+    def _as_key(self) -> Callable[[Id], Id]:
+        return _as_integer if self.ids.dtype == pl.Int64 else str
 
     def rows(self, ids: Iterable[Id], *, kind: str) -> Rows:
         """The row of each id; an unknown one is a DataError that calls it a `kind`."""

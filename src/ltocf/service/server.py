@@ -16,6 +16,7 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from threadpoolctl import threadpool_limits
 
 from ltocf.errors import ConfigError
 from ltocf.runs.run import EVENTS, Run
@@ -182,6 +183,9 @@ def serve_on(settings: Settings, listening: socket.socket, started: Callable[[],
     # A list passes through threads; beside a large request each of them may wait so long for
     # Python's lock.
     sys.setswitchinterval(SWITCH_SECONDS)
+    # A second thread of BLAS waits for its next product by spinning, on the core that reads and
+    # answers requests: processor time for each list doubles.
+    threadpool_limits(1, user_api="blas")
     config = uvicorn.Config(
         make_app(settings),
         http=limited_protocol(ConnectionLimits()),  # type: ignore[arg-type]
