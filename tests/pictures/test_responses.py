@@ -42,7 +42,9 @@ def test_a_trained_model_shows_its_times_before_and_after(graph: BipartiteGraph)
 
 
 def test_a_model_without_a_filter_is_refused(graph: BipartiteGraph) -> None:
-    with pytest.raises(ConfigError, match="MF has no response to draw, since it is not a polynomial"):
+    with pytest.raises(
+        ConfigError, match="MF has no response to draw, since it is not a polynomial"
+    ):
         MF(graph, MF.Config(dim=2)).responses()
 
 

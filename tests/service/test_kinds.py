@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from ltocf.errors import ConfigError
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
+from ltocf.service.boards import Boards
 from ltocf.service.live_quality import ranks_before
 from ltocf.service.served_model import ServedModel
-from ltocf.service.store.events import Event
+from ltocf.service.store.events import Event, EventStore
 from ltocf.service.upkeep.event_update import update_from_events
 
 
@@ -97,3 +99,51 @@ def test_an_update_trains_the_kinds_in(fitted, store, tmp_path):
     split = updated.dataset.split
     assert set(split.train.items_of(0)) == {*owned[2:], new}
     assert int(owned[1]) in split.known.items_of(0)
+
+
+def test_the_table_of_the_service_comes_before_that_of_the_data_and_lasts(fitted, store, tmp_path):
+    fitted("ease").save(tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    train = run.dataset.split.train
+    user, owned = train.user_ids.ids[0], train.items_of(0)
+    store.weigh_by("look=0,return=2,spoiled=-1")
+    again = EventStore(store.engine, store.name)
+    kinds = ServedModel.of_run(run, "1", again).kinds
+    assert kinds == {"look": 0.0, "return": 2.0, "spoiled": -1.0}
+    moment = 1_900_000_000_000_000
+    events = [
+        Event(user, train.item_ids.ids[int(owned[0])], moment, "return"),
+        Event(user, train.item_ids.ids[int(owned[1])], moment, "spoiled"),
+    ]
+    again.add([events])
+    updated, _, _ = update_from_events(run, again, checked=0)
+    assert set(updated.dataset.split.train.items_of(0)) == {int(owned[0]), *owned[2:]}
+
+
+def test_a_table_that_says_nothing_is_refused(store):
+    with pytest.raises(ConfigError, match="gives no kind a weight above 0"):
+        store.weigh_by("return=-1")
+    assert store.weigh is None
+
+
+def test_what_is_sent_back_or_hidden_makes_nothing_popular(serve):
+    client = serve("ease")
+    live, (liked, hidden) = client.live, client.live.served.item_ids[:2]
+    before = live.popularity.of(live.served).copy()
+    boards = Boards(live.store)
+    touches = len(boards._touches(live.served)[0].items)
+    post(client, "ann", liked, "view")
+    post(client, "ann", hidden, "dislike")
+    post(client, "bob", hidden, "return")
+    live.popularity.count(live.served)
+    more = live.popularity.of(live.served) - before
+    assert (more[0], more[1], more.sum()) == (1, 0, 1)
+    assert len(Boards(live.store)._touches(live.served)[0].items) == touches + 1
+
+
+def test_a_like_after_a_dislike_counts_once(store):
+    store.add([[Event("ann", "tea", 1, "dislike"), Event("ann", "tea", 2, "view")]])
+    first = store.last() - 1
+    assert store.item_counts(0) == {"tea": 1}
+    assert store.item_counts(0, since=first) == {"tea": 1}
+    assert store.item_counts(0, since=first, kinds={"dislike": 1.0}) == {}

@@ -139,7 +139,7 @@ ADDED = Growth(1, 0, 0, 0)
 def test_the_same_model_is_not_worse_than_itself(run, store):
     events = events_of(run.dataset)
     (numbered,) = store.add([events])
-    served = ServedModel.of_run(run, "1", store.id)
+    served = ServedModel.of_run(run, "1", store)
     check, worse = compare(served, served, store, numbered)
     assert not worse
     assert check.old_mrr == check.new_mrr

@@ -96,6 +96,15 @@ def serve(
             "score; 0 turns this off.",
         ),
     ] = 10.0,
+    weigh: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE",
+            help="What each kind of event counts: view=1,purchase=5,return=-5,dislike=hide. It is "
+            "kept with the events, and updates use it too. Default: the table that the data were "
+            "prepared with, then the kind's name.",
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="How many processes answer requests.")] = 1,
     update_every: Annotated[
         str | None,
@@ -170,6 +179,7 @@ def make_settings(given: Mapping[str, Any]) -> Settings:
         rate=given["rate"],
         timeout_seconds=given["timeout"],
         fade_after=given["fade_after"],
+        weigh=given["weigh"],
         workers=given["workers"],
         update_seconds=None if every is None else seconds(every),
         hosts=tuple(given["name"] or ()),

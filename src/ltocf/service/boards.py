@@ -41,7 +41,9 @@ class Boards:
         if known and known[1] is served and time.monotonic() - known[0] < FRESH_SECONDS:
             return known[2], known[3]
         events = [
-            event for event in latest_events(self.store, COUNTED) if event.number > served.trained
+            event
+            for event in latest_events(self.store, COUNTED)
+            if event.number > served.trained and served.counts_of(event) > 0
         ]
         rows = served.seen.item_ids.find([event.item or "" for event in events])
         times = np.array([event.time for event in events], dtype="datetime64[us]")

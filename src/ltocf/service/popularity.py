@@ -33,7 +33,7 @@ class Popularity:
         if not anew and last <= after:
             return
         counts = served.seen.item_degrees.astype(np.float32) if anew else self._counts.copy()
-        news = self.store.item_counts(served.trained, since=after, until=last)
+        news = self.store.item_counts(served.trained, since=after, until=last, kinds=served.kinds)
         rows = served.seen.item_ids.find(list(news))
         np.add.at(counts, rows[rows >= 0], np.array(list(news.values()))[rows >= 0])
         self._counts, self._counted, self._served = counts, last, served

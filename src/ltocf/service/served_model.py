@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ltocf.data.catalogue import ItemChange
-from ltocf.data.ingest.cells.kinds import parse_kinds, sign_of_kind
+from ltocf.data.ingest.cells.kinds import count_of_kind, parse_kinds
 from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.data.times import clock
 from ltocf.errors import ConfigError
@@ -27,7 +27,7 @@ from ltocf.runs.portrait import Portrait
 from ltocf.runs.run import Run
 from ltocf.scorers.scorer import NOBODY
 from ltocf.service.problems import Unknown
-from ltocf.service.store.events import Event
+from ltocf.service.store.events import Event, EventStore
 from ltocf.training.records import EpochRecord
 
 MOST_TIMES = 100  # that an item was shown, as far as they count
@@ -45,15 +45,16 @@ class ServedModel:
     epochs: Sequence[EpochRecord] = ()  # of its training
     digest: str = ""  # of the run's files
     portrait: Portrait | None = None  # what is drawn of it; of a model in memory, made when asked
+    weigh: str | None = None  # what kinds of events count, if the store has a table of its own
 
     @classmethod
-    def of_run(cls, run: Run, version: str, store_id: str, digest: str = "") -> ServedModel:
+    def of_run(cls, run: Run, version: str, store: EventStore, digest: str = "") -> ServedModel:
         """A run's model, and how far it has learned from the events of this store."""
         recommender = Recommender.of_run(run, run.scorer())
-        trained = run.dataset.origin.get(LEARNED, {}).get(store_id, 0)
+        trained = run.dataset.origin.get(LEARNED, {}).get(store.id, 0)
         metrics = run.metrics() if run.finished else {}
         history, portrait = run.history(), run.portrait()
-        return cls(recommender, version, trained, metrics, history, digest, portrait)
+        return cls(recommender, version, trained, metrics, history, digest, portrait, store.weigh)
 
     def with_items(self, changes: Sequence[ItemChange]) -> ServedModel:
         """The same model beside a catalogue after these changes."""
@@ -160,16 +161,12 @@ class ServedModel:
         return self._settled(row, items, times, counts)
 
     def counts_of(self, event: Event) -> float:
-        """What an event counts: above 0 it is a like, below 0 it takes back so much, and minus
-        infinity hides. By the table that the data set's own log was weighed by; what that does not
-        name, by its name."""
-        if event.kind is None:
-            return 1.0
-        return self.kinds.get(event.kind, sign_of_kind(event.kind))
+        return count_of_kind(event.kind, self.kinds)
 
     @cached_property
     def kinds(self) -> dict[str, float]:
-        return parse_kinds(self.fitted.dataset.origin.get("options", {}).get("weigh"))
+        """The store's own table, or the one that the data set's log was weighed by."""
+        return parse_kinds(self.weigh or self.fitted.dataset.origin.get("options", {}).get("weigh"))
 
     def _settled(
         self, row: int, items: Rows, times: NDArray[np.int64], counts: NDArray[np.float64]

@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 from threadpoolctl import threadpool_limits
 
+from ltocf.data.ingest.cells.kinds import parse_kinds
 from ltocf.errors import ConfigError
 from ltocf.runs.run import EVENTS, Run
 from ltocf.runs.versions import MARKER
@@ -51,6 +52,7 @@ class Settings:
     rate: float | None = None
     timeout_seconds: float = 10.0
     fade_after: float = FADE_AFTER
+    weigh: str | None = None  # such as view=1,purchase=5,return=-5,dislike=hide
     workers: int = 1
     update_seconds: float | None = None
     hosts: tuple[str, ...] = ()
@@ -93,6 +95,8 @@ def open_store(settings: Settings) -> EventStore:
 def make_app(settings: Settings) -> FastAPI:
     """The app of a run and its store, which follows the run's versions."""
     store = open_store(settings)
+    if settings.weigh is not None and settings.weigh != store.weigh:
+        store.weigh_by(settings.weigh)
     app = create_app(
         load_served(settings.run, store),
         store,
@@ -134,7 +138,7 @@ def run_server(
 ) -> None:
     """Serve until a signal ends it; `started` is told the address once it answers. With `reload`, a
     SIGHUP lets other processes take over the socket, with the settings that it returns."""
-    _ = settings.rules  # refused before anything is loaded
+    _ = settings.rules, parse_kinds(settings.weigh)  # refused before anything is loaded
     listening = listen(settings.host, settings.port)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{name}:{listening.getsockname()[1]}"
@@ -166,6 +170,7 @@ def run_server(
 def check(settings: Settings) -> None:
     """What is wrong is said once, not by each worker."""
     _ = settings.rules
+    parse_kinds(settings.weigh)
     trial = Trial(settings.run, settings.experiment, settings.shadow)
     open_store(settings).close()
     Run.open(settings.run)

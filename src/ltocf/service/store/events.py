@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from ltocf.data.ingest.cells.kinds import sign_of_kind
+from ltocf.data.ingest.cells.kinds import count_of_kind, parse_kinds
 from ltocf.errors import DataError
 from ltocf.service.problems import Busy
 from ltocf.service.store import forgetting
@@ -77,6 +77,7 @@ class EventStore:
         if about.get("format") != FORMAT:
             raise DataError(f"{name}: the events have another format; this ltocf reads {FORMAT}")
         self.id = about["id"]
+        self.weigh = about.get("weigh")  # what each kind of event counts, as text
         database = engine.url.database or ""
         self._path = Path(database) if engine.dialect.name == "sqlite" else None
         self._file = self._identity()
@@ -93,6 +94,14 @@ class EventStore:
 
     def close(self) -> None:
         self.engine.dispose()
+
+    def weigh_by(self, table: str) -> None:
+        """Let kinds of events count by this table from now on, for whoever opens the store."""
+        parse_kinds(table)
+        with self.writing() as connection:
+            connection.execute(ABOUT.delete().where(ABOUT.c.name == "weigh"))
+            connection.execute(ABOUT.insert(), [{"name": "weigh", "value": table}])
+        self.weigh = table
 
     def present(self) -> bool:
         """Whether the file of events is still the one that was opened: SQLite goes on writing into
@@ -146,8 +155,9 @@ class EventStore:
             rows = [vars(event) for fresh in added for event in fresh]
             if rows:
                 connection.execute(EVENTS.insert(), rows)
+                kinds = parse_kinds(self.weigh)
                 # Whoever sends something back or hides it did not take it from a list.
-                mark_taken(connection, [r for r in rows if sign_of_kind(r["kind"] or "") > 0])
+                mark_taken(connection, [r for r in rows if count_of_kind(r["kind"], kinds) > 0])
         return added
 
     def of_users(
@@ -225,12 +235,19 @@ class EventStore:
             return list(connection.scalars(query))
 
     def item_counts(
-        self, after: int, *, since: int | None = None, until: int | None = None
+        self,
+        after: int,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        kinds: Mapping[str, float] | None = None,
     ) -> dict[str, int]:
-        """How many people touched each item for the first time after `after`, of the events after
-        `since` until `until`."""
+        """How many people liked each item for the first time after `after`, of the events after
+        `since` until `until`; `kinds` says what is a like."""
         with self.engine.connect() as connection:
-            return count_people(connection, after, after if since is None else since, until)
+            return count_people(
+                connection, after, after if since is None else since, until, kinds or {}
+            )
 
     def try_to_write(self) -> None:
         """Write something that nobody reads."""

@@ -38,7 +38,7 @@ def load_served(root: Path, store: EventStore, version: int | None = None) -> Se
     """A version of a run, by default the one in use, with its place in the store's events."""
     version = in_use(root).current if version is None else version
     path = version_path(root, version)
-    return ServedModel.of_run(Run.at(path), str(version), store.id, digest_of(path))
+    return ServedModel.of_run(Run.at(path), str(version), store, digest_of(path))
 
 
 def follow(root: Path, live: Engine, trial: Trial) -> None:

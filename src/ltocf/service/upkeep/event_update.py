@@ -88,7 +88,7 @@ def update_from_events(
     """
     run = purge(run, store, progress)
     with updating(run, candidate=candidate) as path:
-        old = ServedModel.of_run(run, "old", store.id)
+        old = ServedModel.of_run(run, "old", store)
         events = store.since(old.trained)
         news = [event for event in events if event.item is not None]
         # In the order of arrival: with a random share, the model would learn from the future.
@@ -109,7 +109,9 @@ def update_from_events(
             learning_rate=learning_rate,
             progress=progress,
         )
-        new = ServedModel(Recommender.wrap(model, dataset, run.config), "new", last)
+        new = ServedModel(
+            Recommender.wrap(model, dataset, run.config), "new", last, weigh=store.weigh
+        )
         check = compare(old, new, store, news[len(learned) :][:AT_MOST])
         figures = {} if check is None else asdict(check[0])
         if check is not None and check[1]:

@@ -70,6 +70,12 @@ def sign_of_kind(kind: str) -> float:
     return -1.0 if any(word in plain for word in TAKES_BACK) else 1.0
 
 
+def count_of_kind(kind: str | None, kinds: Mapping[str, float]) -> float:
+    """What an event of this kind counts: above 0 it is a like, below 0 it takes back so much, and
+    minus infinity hides. What the table does not name counts by its name."""
+    return 1.0 if kind is None else kinds.get(kind, sign_of_kind(kind))
+
+
 def kind_expression(table: Table, name: str, kinds: Mapping[str, float]) -> pl.Expr:
     """What the kind of each row counts, null where the table does not have it."""
     text = pl.col(name).cast(pl.String).str.strip_chars()
