@@ -206,3 +206,15 @@ def test_stored_changes_that_do_not_suit_each_other_are_passed_over(store, tmp_p
     updated, _, _ = update_from_events(Run.open(tmp_path / "run"), store, checked=0.0)
     catalogue = updated.dataset.catalogue
     assert catalogue.about(int(catalogue.ids.find(["b"])[0]))["size"] == 5
+
+
+def test_an_item_is_hidden_and_shown_again_where_items_have_ids_alone():
+    pairs = [(user, item) for user in "uvw" for item in "abcd"[ord(user) % 2 :]]
+    log = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
+    recommender = Recommender("ease").fit(log)
+    listed = recommender.recommend_new(["a"], 3)
+    hidden = recommender.with_items([ItemChange("b", hidden=True)])
+    assert "b" not in hidden.recommend_new(["a"], 3)["item"]
+    for one in (recommender, hidden):
+        shown = one.with_items([ItemChange("b", hidden=False)])
+        assert shown.recommend_new(["a"], 3).equals(listed)

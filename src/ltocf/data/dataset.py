@@ -100,8 +100,9 @@ class Dataset:
         as_learned = self.catalogue.with_changes(others)
         tags = as_learned.tags(at_least=2, among=touched).matrix
         split = self.split.on_items(catalogue.ids, tags if tags.nnz else None)
+        names = catalogue.table if catalogue.table.width else None
         changed = copy(self)
-        vars(changed).update(split=split, item_names=catalogue.table, catalogue=catalogue)
+        vars(changed).update(split=split, item_names=names, catalogue=catalogue)
         vars(changed).pop("digest", None)
         return changed
 

@@ -33,10 +33,11 @@ TIMES = {"fixed": ("learn_times=false",), "learned": ()}
 # times h(1), so sides of another size would train at another rate and with another penalty.
 EQUAL_SCALE = LTOCFConfig().scale
 # Of the recipe's learning rate: each side of a comparison gets the one that validation prefers.
-# A flat response, such as LightGCN's, wants a tenth of the rate of a steep one.
-RATES = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
+# A flat response, such as LightGCN's, wants a tenth of the rate of a steep one; a steep one that
+# trains for a few epochs wants several times the recipe's.
+RATES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 QUICK_RATES = (1.0, 0.5)
-FIRST_RATE, QUICK_FIRST_RATE = 2, 0  # where the search for it begins
+FIRST_RATE, QUICK_FIRST_RATE = RATES.index(1.0), 0  # where the search for it begins
 GOWALLA_PAIRS = 810_128
 # Half the size and a quarter of the negatives of a row of the table, so that some 150 trainings
 # are done in three hours; from singular vectors, a few hundred steps are enough.
