@@ -227,3 +227,20 @@ def test_health_readiness_and_metrics(client, names):
     assert 'route="/users/{user}/recommendations",status="200"} 1.0' in text
     assert "ltocf_events_total 1.0" in text
     assert 'ltocf_model_info{model="1"} 1.0' in text
+
+
+def test_diversity_by_attributes_that_no_item_has_is_a_404(serve):
+    """As is any other rule that names what items do not have: the request itself is well formed."""
+    log = pl.DataFrame({"user": ["ann", "ann", "bob"], "item": ["tea", "jazz", "tea"]})
+    client = serve(ServedModel(Recommender("popularity").fit(log)))
+    refused = client.get("/users/bob/recommendations?diversity=0.5&alike_by=attributes")
+    assert refused.status == 404
+    assert "needs categories or tags" in refused.json()["detail"]
+    assert client.get("/users/bob/recommendations?diversity=0.5&alike_by=vectors").status == 200
+
+
+def test_the_schema_says_which_texts_no_parameter_takes(client):
+    """In old versions of pydantic, too, which took the outer description of a parameter alone."""
+    (query, _) = client.get("/openapi.json").json()["paths"]["/users"]["get"]["parameters"]
+    assert query["schema"]["pattern"] == r"^[^\x00]*$"
+    assert client.get("/users?query=%00").status == 422

@@ -15,6 +15,7 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.beyond import intra_list_diversity
 from ltocf.ranking.metrics import find_hits, list_metrics, testable_users
+from ltocf.recommend.boards import shelf_of
 from ltocf.recommend.fitted import FittedModel
 from ltocf.recommend.lists import ListOptions, make_lists
 from ltocf.recommend.people import Person
@@ -50,6 +51,8 @@ def diversity_prices(
 
     A model that has learned from the validation pairs is fitted once more without them.
     """
+    rules = Rules(diversity=1.0, by=by)
+    rules.on(shelf_of(dataset))  # refused before anything is fitted
     split = dataset.split
     if not len(split.valid) or config.train.refit:
         dataset = replace(dataset, split=with_validation(split, config.train, config.seed))
@@ -61,7 +64,7 @@ def diversity_prices(
     held_out = replace(dataset.split, valid=valid.empty())
     fitted = FittedModel(replace(dataset, split=held_out), model.scorer(), train, lambda: model)
     catalogue, users = dataset.catalogue, testable_users(valid, USERS)
-    likeness = item_likeness(Rules(diversity=1.0, by=by), catalogue, lambda: fitted.item_vectors)
+    likeness = item_likeness(rules, catalogue, lambda: fitted.item_vectors)
     assert likeness is not None
     described = csr_array(likeness) if catalogue.likeness is None else catalogue.likeness
     people = list(map(Person, users.tolist()))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ltocf.data.catalogue import Catalogue
 from ltocf.data.interactions import Interactions, Rows
-from ltocf.errors import ConfigError
 from ltocf.recommend.rules.rules import Rules
 
 if TYPE_CHECKING:
@@ -53,11 +52,6 @@ def item_likeness(
         return None
     if rules.by == "vectors":
         return vectors()
-    if not catalogue.attributes.nnz:
-        raise ConfigError(
-            "diversity by attributes needs categories or tags of the items (--items FILE); "
-            "or ask for it by vectors"
-        )
     return catalogue.attributes
 
 

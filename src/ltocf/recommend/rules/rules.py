@@ -133,6 +133,11 @@ class Rules:
 
     def _on(self, shelf: Shelf) -> ItemRules:
         catalogue = shelf.catalogue
+        if self.diversity and self.by == "attributes" and not catalogue.attributes.nnz:
+            raise ConfigError(
+                "diversity by attributes needs categories or tags of the items (--items FILE); "
+                "or ask for it by vectors"
+            )
         allowed: Mask = np.ones(len(catalogue), dtype=bool)
         if not any(condition.attribute == "available" for condition in self.where):
             allowed &= catalogue.available(shelf.today)

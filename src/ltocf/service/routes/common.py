@@ -18,7 +18,7 @@ from ltocf.service.lists import to_json
 from ltocf.service.problems import Problem, Unknown
 from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import ProblemOut
-from ltocf.service.wire.requests import MOST_K, AlikeBy, RuleTexts, SearchText, Text
+from ltocf.service.wire.requests import ANYTHING, MOST_K, AlikeBy, RuleTexts, SearchText, Text
 
 T = TypeVar("T")
 
@@ -37,10 +37,17 @@ class AnyText(Convertor[str]):
 
 
 register_url_convertor("id", AnyText())
-UserPath = Annotated[Text, Path(examples=["ann"], description="A user's id.")]
-ItemPath = Annotated[Text, Path(examples=["tea"], description="An item's id.")]
+# Said again for old versions of pydantic, in which the outer description of a parameter hides
+# the inner one.
+PATTERN = {"pattern": ANYTHING}
+UserPath = Annotated[
+    Text, Path(examples=["ann"], description="A user's id.", json_schema_extra=PATTERN)
+]
+ItemPath = Annotated[
+    Text, Path(examples=["tea"], description="An item's id.", json_schema_extra=PATTERN)
+]
 K = Annotated[int, Query(ge=1, le=MOST_K, description="How many.")]
-Search = Annotated[SearchText, Query(description="What to look for.")]
+Search = Annotated[SearchText, Query(description="What to look for.", json_schema_extra=PATTERN)]
 Where = Annotated[
     list[Text],
     Query(max_length=20, description="Conditions that every item meets, such as category=tea."),
