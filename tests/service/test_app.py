@@ -233,10 +233,10 @@ def test_diversity_by_attributes_that_no_item_has_is_a_404(serve):
     """As is any other rule that names what items do not have: the request itself is well formed."""
     log = pl.DataFrame({"user": ["ann", "ann", "bob"], "item": ["tea", "jazz", "tea"]})
     client = serve(ServedModel(Recommender("popularity").fit(log)))
-    refused = client.get("/users/bob/recommendations?diversity=0.5&alike_by=attributes")
+    refused = client.get("/users/bob/recommendations?k=1&diversity=0.5&alike_by=attributes")
     assert refused.status == 404
     assert "needs categories or tags" in refused.json()["detail"]
-    assert client.get("/users/bob/recommendations?diversity=0.5&alike_by=vectors").status == 200
+    assert client.get("/users/bob/recommendations?k=1&diversity=0.5&alike_by=vectors").status == 200
 
 
 def test_the_schema_says_which_texts_no_parameter_takes(client):
