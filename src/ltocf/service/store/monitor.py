@@ -15,6 +15,7 @@ from ltocf.service.store.events import EventStore, Quality
 log = logging.getLogger("ltocf.service")
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 5.0  # without an answer for so long, the store counts as gone
+END_SECONDS = 5.0
 WRITE_SECONDS = 10.0  # between two attempts to write, if nobody else writes
 
 
@@ -71,7 +72,10 @@ class StoreMonitor:
         self._problems[what] = f"{what} the store of events fails: {line}"
 
     def close(self) -> None:
-        self._ended.set()  # a look that hangs must not keep the service from ending
+        """Wait for a look that is under way, which holds a connection: whoever closes the store
+        next would leave that one open. A look that hangs must not keep the service from ending."""
+        self._ended.set()
+        self._thread.join(END_SECONDS)
 
     def _run(self) -> None:
         while not self._ended.wait(LOOK_SECONDS):
