@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 
 from ltocf.graph.kernels.sparse import product, shrunk_cosines, times
 
@@ -10,7 +10,8 @@ RANDOM = np.random.default_rng(0)
 
 
 def drawn(rows: int, columns: int) -> csr_array:
-    matrix = random_array((rows, columns), density=0.2, rng=RANDOM)
+    values = RANDOM.random((rows, columns))
+    matrix = np.where(RANDOM.random((rows, columns)) < 0.2, values, 0.0)
     matrix.data = np.ceil(4 * matrix.data)  # whole numbers: sums are exact, and many are tied
     return csr_array(matrix, dtype=np.float32)
 
