@@ -10,9 +10,8 @@ RANDOM = np.random.default_rng(0)
 
 
 def drawn(rows: int, columns: int) -> csr_array:
-    values = RANDOM.random((rows, columns))
-    matrix = np.where(RANDOM.random((rows, columns)) < 0.2, values, 0.0)
-    matrix.data = np.ceil(4 * matrix.data)  # whole numbers: sums are exact, and many are tied
+    values = RANDOM.integers(1, 5, (rows, columns))  # sums are exact, and many are tied
+    matrix = np.where(RANDOM.random((rows, columns)) < 0.2, values, 0)
     return csr_array(matrix, dtype=np.float32)
 
 
