@@ -12,7 +12,7 @@ RANDOM = np.random.default_rng(0)
 def drawn(rows: int, columns: int) -> csr_array:
     values = RANDOM.integers(1, 5, (rows, columns))  # sums are exact, and many are tied
     matrix = np.where(RANDOM.random((rows, columns)) < 0.2, values, 0)
-    return csr_array(matrix, dtype=np.float32)
+    return csr_array(matrix.reshape(rows, columns), dtype=np.float32)
 
 
 LEFT, RIGHT = drawn(200, 60), drawn(60, 150)
