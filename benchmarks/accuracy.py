@@ -21,10 +21,10 @@ from pathlib import Path
 
 from benchmarks.baselines import parse_arguments, train
 from benchmarks.measure import machine, recall_and_ndcg
-from ltocf.files import replacing
 from ltocf.ranking.metrics import Metrics
 from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
+from ltocf.storage.files import replacing
 
 CURVE = ("protocol=best-test-epoch", "evaluate_every=5", "patience=1000")
 

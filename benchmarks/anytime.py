@@ -36,10 +36,10 @@ from benchmarks.measure import machine
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.sources.catalog import load_dataset
-from ltocf.files import replacing
 from ltocf.ranking.metrics import evaluate
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.versions import MARKER, in_use, version_path
+from ltocf.storage.files import replacing
 
 MARKS = (10.0, 30.0, 100.0, 300.0, 1000.0)
 LOOK = 0.1  # seconds

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from benchmarks.measure import machine
 from ltocf.config import RunConfig
-from ltocf.files import replacing
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
+from ltocf.storage.files import replacing
 from ltocf.studies.claims import table as paper
 
 # The paper's rows but its own. MF comes first: others start from its vectors.

@@ -20,7 +20,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import IdMap, Interactions, Rows
 from ltocf.data.splits import Split
 from ltocf.draws import half_bits, scrambled, shuffled, uniform
-from ltocf.threads import share_out
+from ltocf.machine.threads import share_out
 
 VISITS, CIRCLE = 50, 100  # of a person, at the mean; places in a circle
 LEAST, MOST = 10, 400  # visits of a person

@@ -107,9 +107,9 @@ def work(arguments: argparse.Namespace) -> None:
     from ltocf.config import BPR, TrainConfig
     from ltocf.distributed import count, is_first, processes, wait
     from ltocf.graph.bipartite import BipartiteGraph
+    from ltocf.machine.threads import use_threads
     from ltocf.models import build_model
     from ltocf.ranking.top_k import top_k
-    from ltocf.threads import use_threads
     from ltocf.training.columns import split_over_processes
     from ltocf.training.trainer import Trainer
 

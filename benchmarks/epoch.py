@@ -24,9 +24,9 @@ from ltocf.config import BPR, TrainConfig
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import hold_out_validation
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.machine.threads import use_threads
 from ltocf.models import build_model
 from ltocf.models.embedding import EmbeddingModel
-from ltocf.threads import use_threads
 from ltocf.training.trainer import Trainer
 
 

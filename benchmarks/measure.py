@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ltocf.machine import processor_name
+from ltocf.machine.hardware import processor_name
 from ltocf.ranking.metrics import Metrics
 
 Task = Callable[[], object]

@@ -27,7 +27,7 @@ from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.kernels.blocks import chebyshev_sum
 from ltocf.graph.kernels.ordering import Adjacency
-from ltocf.machine import last_level_cache_bytes
+from ltocf.machine.hardware import last_level_cache_bytes
 from ltocf.models.filter import FilterModel
 from ltocf.models.lightgcn import LightGCN
 from ltocf.models.ltocf import LTOCF

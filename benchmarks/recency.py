@@ -20,11 +20,11 @@ from benchmarks.filters import MODELS, settings
 from benchmarks.measure import machine, recall_and_ndcg
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import hold_out_validation
-from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
 from ltocf.search.judging import MOST_USERS
+from ltocf.storage.files import replacing
 
 CLOSED = tuple(name for name in MODELS if name != "blend")
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import machine
-from ltocf.machine import last_level_cache_bytes
+from ltocf.machine.hardware import last_level_cache_bytes
 
 STEPS, JUDGED = 50, 1_000
 
@@ -97,10 +97,10 @@ def measure(interactions: int, settings: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.city import make_city
     from ltocf.config import BPR, TrainConfig
     from ltocf.graph.bipartite import BipartiteGraph
+    from ltocf.machine.threads import use_threads
     from ltocf.models import build_model
     from ltocf.ranking.metrics import evaluate, testable_users
     from ltocf.ranking.top_k import top_k
-    from ltocf.threads import use_threads
     from ltocf.training.trainer import Trainer
 
     use_threads(settings["threads"])

@@ -25,9 +25,9 @@ from ltocf.batches.triples import TripleBatches
 from ltocf.config import BPR, TrainConfig
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.machine.threads import usable_cores, use_threads
 from ltocf.models import build_model
 from ltocf.ranking.top_k import top_k
-from ltocf.threads import usable_cores, use_threads
 from ltocf.training.trainer import Trainer
 
 RANKED = 4_096

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ltocf import cache
+from ltocf.storage import cache
 
 
 def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_the_command_shows_and_empties_the_cache(
     (tmp_path / "spectra").mkdir()
     (tmp_path / "spectra" / "one").write_bytes(b"x" * 3_000_000)
     monkeypatch.setattr(cache, "cache_root", lambda: tmp_path)
-    monkeypatch.setattr(sys.modules["ltocf.cli.cache"], "cache_root", lambda: tmp_path)
+    monkeypatch.setattr(import_module("ltocf.cli.cache"), "cache_root", lambda: tmp_path)
     code, out, _ = ltocf("cache")
     assert code == 0 and "spectra  3.0 MB" in out
     code, out, _ = ltocf("cache", "--clear")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from ltocf.errors import DataError, RunError
-from ltocf.files import new_directory, replacing, writing
+from ltocf.storage.files import new_directory, replacing, writing
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from ltocf.files import new_directory
+from ltocf.storage.files import new_directory
 with new_directory(Path(sys.argv[1]), marker="m", overwrite=True) as temporary:
     (temporary / "m").write_text("theirs")
     print("holding", flush=True)
@@ -101,7 +101,7 @@ def test_a_writer_that_moved_the_old_directory_aside_and_died_loses_nothing(tmp_
 @pytest.mark.parametrize("swaps", [True, False])
 def test_a_directory_is_replaced_with_or_without_the_systems_help(tmp_path, monkeypatch, swaps):
     if not swaps:
-        monkeypatch.setattr("ltocf.files._exchange", lambda one, other: False)
+        monkeypatch.setattr("ltocf.storage.files._exchange", lambda one, other: False)
     make(tmp_path / "out", "old")
     make(tmp_path / "out", "new")
     assert (tmp_path / "out" / "m").read_text() == "new"

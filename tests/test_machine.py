@@ -2,9 +2,9 @@
 
 import json
 
-from ltocf import machine
-from ltocf.machine import examine
-from ltocf.threads import usable_cores
+from ltocf.machine import hardware
+from ltocf.machine.hardware import examine
+from ltocf.machine.threads import usable_cores
 
 
 def test_the_doctor_names_the_cores_and_memory_that_will_be_used():
@@ -17,14 +17,14 @@ def test_the_doctor_names_the_cores_and_memory_that_will_be_used():
 
 
 def test_a_busy_computer_is_mentioned(monkeypatch):
-    monkeypatch.setattr(machine.os, "getloadavg", lambda: (99.0, 0.0, 0.0))  # type: ignore[attr-defined]
+    monkeypatch.setattr(hardware.os, "getloadavg", lambda: (99.0, 0.0, 0.0))  # type: ignore[attr-defined]
     assert any("busy" in line for line in examine().advice)
-    monkeypatch.setattr(machine.os, "getloadavg", lambda: (0.0, 0.0, 0.0))  # type: ignore[attr-defined]
+    monkeypatch.setattr(hardware.os, "getloadavg", lambda: (0.0, 0.0, 0.0))  # type: ignore[attr-defined]
     assert not any("busy" in line for line in examine().advice)
 
 
 def test_a_system_that_tells_nothing_is_no_error(monkeypatch):
-    monkeypatch.setattr(machine, "_cpuinfo", lambda: [])
+    monkeypatch.setattr(hardware, "_cpuinfo", lambda: [])
     found = examine()
     assert found.instructions == () and found.processor
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ltocf.errors import ConfigError
-from ltocf.memory import available_bytes, require_memory
+from ltocf.machine.memory import available_bytes, require_memory
 from ltocf.recommend.recommender import Recommender
 
 GIB = 2**30
@@ -48,7 +48,7 @@ def test_the_first_version_of_control_groups_is_read_too(tmp_path):
 
 def test_where_free_memory_is_unknown_nothing_is_refused(tmp_path, monkeypatch):
     assert available_bytes(tmp_path) is None
-    monkeypatch.setattr("ltocf.memory.available_bytes", lambda: None)
+    monkeypatch.setattr("ltocf.machine.memory.available_bytes", lambda: None)
     require_memory(1e30, "everything", "do less")
 
 

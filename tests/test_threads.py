@@ -7,7 +7,14 @@ import torch
 from threadpoolctl import threadpool_info
 
 from ltocf.errors import ConfigError
-from ltocf.threads import SMALL, cgroup_quota, share_out, threads_for, usable_cores, use_threads
+from ltocf.machine.threads import (
+    SMALL,
+    cgroup_quota,
+    share_out,
+    threads_for,
+    usable_cores,
+    use_threads,
+)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ltocf.runs.comparison import compare_runs
     from ltocf.runs.refit import refit_run
     from ltocf.runs.update import update_run
-    from ltocf.search.tune import tune
+    from ltocf.search.tuning.tune import tune
 
 __all__ = [
     "ConfigError",
@@ -50,7 +50,7 @@ _MODULES = {
     "prepare": "ltocf.data.ingest.prepare",
     "recommend_all": "ltocf.recommend.bulk",
     "refit_run": "ltocf.runs.refit",
-    "tune": "ltocf.search.tune",
+    "tune": "ltocf.search.tuning.tune",
     "update_run": "ltocf.runs.update",
 }
 

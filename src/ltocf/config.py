@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import tomli_w
 from pydantic import BaseModel, Field, ValidationError
 
-from ltocf.digests import read_text
 from ltocf.errors import ConfigError
+from ltocf.storage.digests import read_text
 
 SHARED = 1024  # default number of negatives that a whole batch shares
 

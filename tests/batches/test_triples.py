@@ -6,7 +6,7 @@ from scipy.stats import chisquare
 
 from ltocf.batches.ahead import Batch
 from ltocf.batches.triples import TripleBatches, _skip_own
-from ltocf.threads import use_threads
+from ltocf.machine.threads import use_threads
 from tests.conftest import interactions_of
 
 DATA = interactions_of([(0, 0), (0, 2), (0, 5), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)], 4, 6)

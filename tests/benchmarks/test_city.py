@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from benchmarks.city import CIRCLE, TESTED, make_city
 
+from ltocf.machine.threads import use_threads
 from ltocf.ranking.metrics import evaluate
-from ltocf.threads import use_threads
 
 
 @pytest.fixture(scope="module")

@@ -207,7 +207,7 @@ def test_demo_trains_compares_recommends_and_gives_reasons(ltocf, tmp_path):
 def test_threads_hold_for_the_command(ltocf, run):
     import torch
 
-    from ltocf.threads import use_threads
+    from ltocf.machine.threads import use_threads
 
     try:
         code, _, _ = ltocf("evaluate", run, "--threads", 1, "--json")

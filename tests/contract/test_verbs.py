@@ -20,7 +20,7 @@ from ltocf.recommend.recommender import Recommender
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
 from ltocf.runs.update import update_run
-from ltocf.search.tune import tune
+from ltocf.search.tuning.tune import tune
 from tests.models.toys import used_by
 
 CLOSED = [

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ltocf.data.dataset import Dataset
-from ltocf.files import writing
 from ltocf.runs.run import Run
 from ltocf.runs.settings import read_config
 from ltocf.runs.versions import current_path
+from ltocf.storage.files import writing
 
 from .contents import contents, leftovers
 from .lab import Ended, Lab

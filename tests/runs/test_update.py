@@ -12,12 +12,12 @@ from ltocf.data.ingest.growth import Growth, enlarge
 from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.interactions import IdMap, Interactions
 from ltocf.errors import DataError, RunError
-from ltocf.locks import exclusive
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.update import grow, update_run
 from ltocf.runs.versions import rollback
+from ltocf.storage.locks import exclusive
 from tests.models.toys import used_by
 
 PAIRS = [(f"u{c}{u}", f"i{c}{i}") for c in "ab" for u in range(6) for i in range(6) if u != i]

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ltocf.array_files import CACHE_LINE, map_arrays, save_arrays
 from ltocf.data.sources.town import make_town
 from ltocf.errors import RunError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.loading import load_scorer
+from ltocf.storage.arrays import CACHE_LINE, map_arrays, save_arrays
 from tests.models.toys import used_by
 
 MEMBERS = [

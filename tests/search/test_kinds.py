@@ -8,7 +8,7 @@ import pytest
 
 from ltocf.data.ingest.recipe import Reading
 from ltocf.errors import ConfigError
-from ltocf.search.kinds import choose_weights, kinds_of
+from ltocf.search.tuning.kinds import choose_weights, kinds_of
 
 
 def make_log() -> pl.DataFrame:

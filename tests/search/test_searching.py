@@ -20,6 +20,7 @@ from ltocf.models.base import Model
 from ltocf.models.rp3beta import RP3Beta
 from ltocf.progress import OutOfTime, silent
 from ltocf.recommend.recommender import Recommender
+from ltocf.runs.yardsticks import verdict
 from ltocf.search import candidates
 from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate, promise_of
 from ltocf.search.costs import Costs
@@ -27,7 +28,6 @@ from ltocf.search.journal import Journal, Trial
 from ltocf.search.mixing import fit_mix, pooled
 from ltocf.search.publishing import Choice
 from ltocf.search.searching import Search
-from ltocf.search.yardsticks import verdict
 
 AUTO = RunConfig(model={"name": "auto"})
 

@@ -9,8 +9,8 @@ import pytest
 from ltocf.data.ids import IdMap
 from ltocf.errors import ConfigError
 from ltocf.runs.settings import make_config, read_config
-from ltocf.search.dimensions import SearchDimension
-from ltocf.search.tune import GRIDS, SPACES, grid_of, tune
+from ltocf.search.tuning.dimensions import SearchDimension
+from ltocf.search.tuning.tune import GRIDS, SPACES, grid_of, tune
 
 QUICK = ["dim=4", "epochs=3", "negatives=2", "model=lightgcn"]
 SPACE = ["learning_rate=0.001:0.05", "layers=1|2"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ltocf.threads import thread_count
+from ltocf.machine.threads import thread_count
 
 CHUNK = 16_384  # pairs; with 64 negatives each, 8 MB
 AHEAD = 8  # chunks to draw in advance, while the graph is propagating

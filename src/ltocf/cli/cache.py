@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ltocf.cache import cache_root, contents
-from ltocf.cache import clear as clear_cache
 from ltocf.cli.output import Json, print_json
+from ltocf.storage.cache import cache_root, contents
+from ltocf.storage.cache import clear as clear_cache
 
 
 def cache(

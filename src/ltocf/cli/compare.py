@@ -41,8 +41,8 @@ def compare(
     Each run is compared with the first, user by user. The interval is a 95 % bootstrap interval
     over users, and p is the probability of a difference this large by chance alone.
     """
-    from ltocf.files import refuse_file
     from ltocf.pictures.style import PICTURES
+    from ltocf.storage.files import refuse_file
 
     if picture is not None:
         refuse_file(picture, overwrite=overwrite, kinds=PICTURES)

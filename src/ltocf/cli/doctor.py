@@ -7,7 +7,7 @@ from ltocf.cli.output import Json, print_json, print_table
 
 def doctor(as_json: Json = False) -> None:
     """Show the cores, memory, caches and GPU of this computer, and how much of them is used."""
-    from ltocf.machine import examine
+    from ltocf.machine.hardware import examine
 
     found = examine()
     if as_json:

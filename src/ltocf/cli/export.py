@@ -34,10 +34,10 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write lists, neighbours, embeddings, an approximate index, and the scoring as ONNX."""
-    from ltocf.files import refuse_occupied
     from ltocf.recommend.export import MARKER
     from ltocf.recommend.export import export as write
     from ltocf.recommend.recommender import Recommender
+    from ltocf.storage.files import refuse_occupied
 
     refuse_occupied(output, marker=MARKER, overwrite=overwrite)
     recommender, formats = Recommender.load(run), format or ["parquet"]

@@ -92,7 +92,7 @@ def with_threads(command: Callable[..., None], *, several: bool) -> Callable[...
 
     @wraps(command)
     def run(*arguments: Any, threads: int | None, **options: Any) -> None:
-        from ltocf.threads import use_threads
+        from ltocf.machine.threads import use_threads
 
         if not several and process_count() > 1:
             raise ConfigError(

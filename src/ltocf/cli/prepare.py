@@ -97,7 +97,7 @@ def _chosen_weights(log: str, given: dict[str, Any], target: str | None) -> dict
     from dataclasses import fields
 
     from ltocf.data.ingest.recipe import Reading
-    from ltocf.search.kinds import choose_weights
+    from ltocf.search.tuning.kinds import choose_weights
 
     if log == "-":
         raise ConfigError("--weigh auto reads the log several times: give a file, not -")

@@ -77,8 +77,8 @@ def recommend(
     if all_users and output is None:
         raise ConfigError("--all-users needs a file: --output FILE")
     if output is not None:
-        from ltocf.files import refuse_file
         from ltocf.recommend.ids import TABLES
+        from ltocf.storage.files import refuse_file
 
         refuse_file(output, overwrite=overwrite, kinds=TABLES)
     rules = read_rules(where, exclude_file, boost, at_most, pin, diversity, alike_by)

@@ -23,8 +23,8 @@ def response(
     ] = False,
 ) -> None:
     """Draw the response of a model or of the solvers to each eigenvalue of the graph."""
-    from ltocf.files import refuse_file
     from ltocf.pictures.style import PICTURES
+    from ltocf.storage.files import refuse_file
 
     refuse_file(output, overwrite=True, kinds=PICTURES)
 

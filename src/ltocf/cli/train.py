@@ -159,8 +159,8 @@ def _settings(overrides: dict[str, Any], config: str | None) -> RunConfig:
 
 
 def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
-    from ltocf.files import refuse_occupied
     from ltocf.runs.versions import MARKER, unfinished
+    from ltocf.storage.files import refuse_occupied
 
     if not owns_the_output():  # what is there is the run of these very processes
         return
@@ -212,7 +212,7 @@ def _fit(
     from ltocf.runs.pipeline import start_run, stopped_line, train_run
     from ltocf.runs.run import Run
     from ltocf.runs.versions import MARKER
-    from ltocf.search.yardsticks import compare, verdict
+    from ltocf.runs.yardsticks import compare, verdict
     from ltocf.training.records import metric_text
 
     # torchrun restarts all processes after one died; the run at `output` is then their own.

@@ -57,8 +57,8 @@ def tune(
     """Search for good settings on validation pairs. Stop and continue as you like."""
     from ltocf.data.sources.catalog import load_dataset
     from ltocf.runs.settings import make_config
-    from ltocf.search.tune import grid_of
-    from ltocf.search.tune import tune as search
+    from ltocf.search.tuning.tune import grid_of
+    from ltocf.search.tuning.tune import tune as search
 
     words = [word for word in arguments if "=" not in word]
     if len(words) != 1:

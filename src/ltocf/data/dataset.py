@@ -33,10 +33,10 @@ from ltocf.data.pairs.cuts import SplitKind
 from ltocf.data.pairs.store import SUBSETS
 from ltocf.data.splits import Split
 from ltocf.data.times import TimeForm, unit_of_times
-from ltocf.digests import Digests, read_at_rest
 from ltocf.errors import DataError
-from ltocf.files import new_directory
-from ltocf.forks import refuse_forked
+from ltocf.machine.forks import refuse_forked
+from ltocf.storage.digests import Digests, read_at_rest
+from ltocf.storage.files import new_directory
 
 
 @dataclass(frozen=True, eq=False)

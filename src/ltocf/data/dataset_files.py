@@ -23,9 +23,9 @@ from ltocf.data.pairs.cuts import SPLIT_KINDS, SplitKind
 from ltocf.data.pairs.keys import RowDigest
 from ltocf.data.pairs.store import SUBSETS
 from ltocf.data.parquet_trial import refuse_unreadable
-from ltocf.digests import FILE as DIGESTS
-from ltocf.digests import Digests, read_text
 from ltocf.errors import DataError
+from ltocf.storage.digests import FILE as DIGESTS
+from ltocf.storage.digests import Digests, read_text
 
 MARKER = "dataset.json"
 REST_FILE = "rest.parquet"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ltocf.data.interactions import Interactions
 from ltocf.graph.kernels.blocks import chebyshev_sum, column_padding, multiply
 from ltocf.graph.kernels.ordering import Adjacency, locality_order
+from ltocf.machine.threads import thread_count
 from ltocf.tables import Tables
-from ltocf.threads import thread_count
 
 NODES_TO_ORDER = 1 << 14  # with fewer, a block of columns stays in cache in any order
 

@@ -17,12 +17,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ltocf.cache import shrink, spectra_directory, touch
 from ltocf.errors import DataError
-from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.machine.threads import for_factorising
 from ltocf.progress import Progress, silent
-from ltocf.threads import for_factorising
+from ltocf.storage.cache import shrink, spectra_directory, touch
+from ltocf.storage.files import replacing
 
 COLUMNS = 64  # per product with the graph, so that its tables stay in the cache
 SPARE, DEGREE, ROUNDS = 64, 8, 12

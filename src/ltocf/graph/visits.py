@@ -14,7 +14,7 @@ from torch import Tensor
 from ltocf.draws import uniform
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.operator import apply
-from ltocf.threads import share_out
+from ltocf.machine.threads import share_out
 
 STARTS = 256  # nodes whose walks one thread takes at a time
 

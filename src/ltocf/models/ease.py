@@ -12,11 +12,11 @@ from torch import Tensor
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.kernels.sparse import times
+from ltocf.machine.threads import for_factorising
 from ltocf.models.autoencoders import AutoencoderConfig, LinearAutoencoder
 from ltocf.models.history import HistoryModel
 from ltocf.models.itemitem import scale
 from ltocf.scorers.ease import EASEScorer
-from ltocf.threads import for_factorising
 
 
 class EASEConfig(AutoencoderConfig, frozen=True):

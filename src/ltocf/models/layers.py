@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ltocf.memory import require_memory
+from ltocf.machine.memory import require_memory
 
 
 def vectors_of_nodes(n_nodes: int, dim: int) -> nn.Parameter:

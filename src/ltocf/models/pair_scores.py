@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ltocf.machine.threads import share_out, thread_count
 from ltocf.models.score_kernels import compile_scatter, compile_scores
-from ltocf.threads import share_out, thread_count
 
 RANGE = 1 << 16  # scores computed by one thread at a time; it takes milliseconds
 COLUMNS = 16  # float32 numbers of a cache line

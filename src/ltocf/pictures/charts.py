@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from ltocf.files import replacing
+from ltocf.storage.files import replacing
 
 # Okabe and Ito's colours, in an order in which neighbours also differ in lightness; every series
 # has its own marker and dashes besides, so that it is known without colour.

@@ -9,8 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ltocf.files import replacing
 from ltocf.ranking.metrics import Metrics
+from ltocf.storage.files import replacing
 from ltocf.training.records import EpochRecord
 
 BLUE, ORANGE = "#2b6cb0", "#c05621"

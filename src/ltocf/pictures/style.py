@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ltocf.files import refuse_file, replacing
+from ltocf.storage.files import refuse_file, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.distributed import joined_rows, own_share
 from ltocf.errors import DataError
+from ltocf.machine.threads import share_out
 from ltocf.progress import Progress, silent
 from ltocf.ranking.beyond import Counts, beyond_accuracy, intra_list_diversity
 from ltocf.ranking.kernels import find_rows
 from ltocf.ranking.top_k import length_of_list, ranked_tiles
-from ltocf.threads import share_out
 
 Metrics = dict[str, float]
 PerUser = dict[str, NDArray[np.float64]]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
-from ltocf.threads import share_out
+from ltocf.machine.threads import share_out
 
 # A tile of scores: large enough for an efficient matrix product, small enough to stay cached.
 TILE_BYTES = 32 * 2**20

@@ -18,8 +18,7 @@ import polars as pl
 from ltocf.data.interactions import Id
 from ltocf.distributed import count, is_first, joined_rows, rank, wait
 from ltocf.errors import DataError
-from ltocf.files import refuse_file, remove, replacing, writing
-from ltocf.memory import require_memory
+from ltocf.machine.memory import require_memory
 from ltocf.progress import Progress, silent
 from ltocf.ranking.top_k import length_of_list, tile_bytes
 from ltocf.recommend.ids import TABLES
@@ -27,6 +26,7 @@ from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import Rules
 from ltocf.recommend.tables import flat
 from ltocf.scorers.scorer import Parts
+from ltocf.storage.files import refuse_file, remove, replacing, writing
 
 PART_USERS = 8192
 TILES = 4  # memory to reserve: scores, filtered scores, their masked copy, and one to spare

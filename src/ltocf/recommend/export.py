@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from ltocf.errors import ConfigError
-from ltocf.files import new_directory
 from ltocf.recommend.bulk import recommend_all, similar_all
 from ltocf.recommend.onnx_scoring import INSTEAD, history_graph, user_graph
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.tables import names_apart
 from ltocf.scorers.scorer import Scores, Vectors
+from ltocf.storage.files import new_directory
 
 MARKER = "export.json"
 LINKS, BUILD_WIDTH, SEARCH_WIDTH = 32, 200, 200  # M, ef_construction and ef of HNSW

@@ -12,7 +12,7 @@ import numpy as np
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Id
 from ltocf.errors import ConfigError
-from ltocf.memory import require_memory
+from ltocf.machine.memory import require_memory
 from ltocf.scorers.scorer import Formula, Scorer, Scores, Vectors
 
 OPSET, IR_VERSION = 17, 8  # of 2022, so that older runtimes read them too

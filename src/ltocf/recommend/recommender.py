@@ -16,7 +16,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Id
 from ltocf.deadlines import Deadline, parse_seconds, usual_seconds
 from ltocf.errors import ConfigError
-from ltocf.forks import refuse_forked
+from ltocf.machine.forks import refuse_forked
 from ltocf.progress import Progress, show_progress, silent
 from ltocf.ranking.top_k import length_of_list
 from ltocf.recommend.boards import board

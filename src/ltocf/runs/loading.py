@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ltocf.digests import ATTEMPTS
 from ltocf.runs.run import Run
 from ltocf.runs.run_files import ReplacedError
 from ltocf.scorers.scorer import Scorer
+from ltocf.storage.digests import ATTEMPTS
 
 if TYPE_CHECKING:
     from ltocf.models.base import Model

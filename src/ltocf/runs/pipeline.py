@@ -11,7 +11,6 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.distributed import is_first, wait
 from ltocf.errors import ConfigError, RunError
-from ltocf.files import refuse_occupied
 from ltocf.models.base import Model
 from ltocf.pictures.curves import draw_curves
 from ltocf.progress import Progress, silent
@@ -20,6 +19,7 @@ from ltocf.runs.loading import load_run
 from ltocf.runs.run import Run
 from ltocf.runs.versions import MARKER
 from ltocf.scorers.complete import complete
+from ltocf.storage.files import refuse_occupied
 from ltocf.training.columns import check_processes
 from ltocf.training.fitting import build, cut_for, fit, require_room
 from ltocf.training.records import EpochRecord, TrainState, with_record

@@ -29,9 +29,7 @@ from ltocf import __version__
 from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
-from ltocf.digests import Digests, read_at_rest
 from ltocf.errors import ConfigError, DataError, RunError
-from ltocf.files import new_directory
 from ltocf.runs.portrait import PORTRAIT, Portrait
 from ltocf.runs.run_files import IDENTITY, RunFiles, read_digests
 from ltocf.runs.scorer_files import (
@@ -45,6 +43,8 @@ from ltocf.runs.scorer_files import (
 from ltocf.runs.settings import read_config
 from ltocf.runs.versions import MARKER, METRICS, current_path, refuse_foreign
 from ltocf.scorers.scorer import Scorer
+from ltocf.storage.digests import Digests, read_at_rest
+from ltocf.storage.files import new_directory
 
 if TYPE_CHECKING:  # these need torch, which takes seconds to load and which making a list does not
     from ltocf.models.base import Model

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from ltocf.array_files import Arrays, map_arrays, save_arrays
-from ltocf.digests import FILE as DIGESTS
-from ltocf.digests import Digests, Entry, entry_of, read_text
 from ltocf.errors import RunError
-from ltocf.files import replacing, writing
 from ltocf.runs.versions import MARKER
+from ltocf.storage.arrays import Arrays, map_arrays, save_arrays
+from ltocf.storage.digests import FILE as DIGESTS
+from ltocf.storage.digests import Digests, Entry, entry_of, read_text
+from ltocf.storage.files import replacing, writing
 
 # If these files are the same, so are settings and data. That is how a run notices that another one
 # has taken its place.

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ltocf.array_files import Arrays
 from ltocf.data.interactions import Interactions
 from ltocf.runs.run_files import RunFiles
 from ltocf.scorers.scorer import Scorer
 from ltocf.scorers.stored import pack, unpack
+from ltocf.storage.arrays import Arrays
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -22,7 +22,6 @@ from ltocf.data.ingest.leaving import without_users
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.interactions import Id
 from ltocf.errors import RunError
-from ltocf.files import real, refuse_occupied, remove, writing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
@@ -41,6 +40,7 @@ from ltocf.runs.versions import (
     version_path,
 )
 from ltocf.scorers.complete import complete
+from ltocf.storage.files import real, refuse_occupied, remove, writing
 from ltocf.training.fitting import fit
 from ltocf.training.testing import list_lengths, question
 

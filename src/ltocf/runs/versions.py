@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from ltocf.digests import read_text
 from ltocf.errors import RunError
-from ltocf.files import is_temporary, remove, replacing, writing
+from ltocf.storage.digests import read_text
+from ltocf.storage.files import is_temporary, remove, replacing, writing
 
 MARKER = "config.toml"  # a directory with this file is a run
 METRICS = "metrics.json"  # a run with this file has finished training

@@ -9,9 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ltocf.data.interactions import Rows
+from ltocf.machine.threads import share_out
 from ltocf.scorers.networks import PairScorer
 from ltocf.scorers.scorer import Scores
-from ltocf.threads import share_out
 
 LOWEST = -1e30  # the logit of a neighbour that is masked
 ITEMS_AT_ONCE = 256  # that a thread scores before it takes the next ones

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ltocf.data.interactions import Rows
+from ltocf.machine.threads import share_out
 from ltocf.scorers.of_histories import FEW, LinearScorer, rows_times
 from ltocf.scorers.scorer import Scores
-from ltocf.threads import share_out
 
 ROWS = 256  # of a matrix of items by items, as much of it as is ever made
 SOME_VALUES = 1 << 20  # raised by a thread at a time

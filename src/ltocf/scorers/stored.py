@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ltocf.array_files import Arrays
 from ltocf.data.interactions import Interactions
 from ltocf.scorers.blend import BlendScorer
 from ltocf.scorers.scorer import Parts, Scorer
+from ltocf.storage.arrays import Arrays
 
 # The file and the class of each kind; imported when it is asked for, as some need compiled kernels.
 KINDS = {

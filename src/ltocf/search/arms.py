@@ -10,7 +10,6 @@ from safetensors.torch import load_file, save_file
 
 from ltocf.config import RunConfig
 from ltocf.data.splits import Split
-from ltocf.files import replacing
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
@@ -23,6 +22,7 @@ from ltocf.search.journal import Journal, Trial
 from ltocf.search.judging import Judges
 from ltocf.search.mixing import Opinion
 from ltocf.search.trainings import trained_on_validation
+from ltocf.storage.files import replacing
 from ltocf.training.fitting import require_room
 
 ANOTHER_START = 0.05  # by what share a candidate's second start may be better than its first

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from ltocf.config import to_toml
-from ltocf.files import replacing
 from ltocf.pictures.charts import Chart, draw, draw_panels
 from ltocf.runs.comparison import Difference, bootstrap
+from ltocf.storage.files import replacing
 from ltocf.studies.outcomes import METRICS, Outcome, StudyResult, mean_spread
 
 PAGE = "page.txt"  # Markdown, but no page of its own in a site

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ltocf.errors import RunError
-from ltocf.files import replacing
 from ltocf.models.ltocf import LTOCF
 from ltocf.progress import Progress
 from ltocf.ranking.metrics import PerUser, evaluate_users
 from ltocf.runs.pipeline import start_run, train_run
 from ltocf.runs.run import Run
+from ltocf.storage.files import replacing
 from ltocf.studies.estimates import duration, training_seconds
 from ltocf.studies.outcomes import METRICS, Outcome, RateTrial, StudyResult
 from ltocf.studies.plan import Arm, Plan, Setting

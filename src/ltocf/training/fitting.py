@@ -14,7 +14,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.memory import require_memory
+from ltocf.machine.memory import require_memory
 from ltocf.models import MODELS, build_model, check_settings
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress, silent

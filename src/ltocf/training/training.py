@@ -13,11 +13,11 @@ from ltocf.config import Loss, TrainConfig
 from ltocf.data.interactions import Interactions
 from ltocf.distributed import device
 from ltocf.errors import ConfigError
+from ltocf.machine.threads import threads_for
 from ltocf.models.base import Model
 from ltocf.models.losses import warn_of_collapse
 from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.ranking.metrics import Metrics
-from ltocf.threads import threads_for
 from ltocf.training.columns import own_columns, split_over_processes, whole_columns
 from ltocf.training.records import (
     SELECT_BY,

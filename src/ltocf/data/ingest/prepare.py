@@ -39,8 +39,8 @@ from ltocf.data.pairs.store import (
 )
 from ltocf.data.pairs.thinning import cap_users, drop_rare, meet_unknown
 from ltocf.errors import ConfigError
-from ltocf.files import new_directory
 from ltocf.progress import Progress, silent
+from ltocf.storage.files import new_directory
 
 CHUNK_ROWS = 1_000_000
 CODED = {"user": np.uint32, "item": np.uint32, "subset": np.uint8}

@@ -6,7 +6,6 @@ import hashlib
 import os
 from pathlib import Path
 
-from ltocf.cache import cache_root
 from ltocf.data.dataset import Dataset
 from ltocf.data.dataset_files import MARKER
 from ltocf.data.pairs.thinning import Unknown
@@ -15,6 +14,7 @@ from ltocf.data.sources.published import PUBLISHED
 from ltocf.data.sources.text_folder import FILES, is_text_folder, load_text_folder
 from ltocf.data.sources.town import make_town
 from ltocf.errors import DataError
+from ltocf.storage.cache import cache_root
 
 ORIGIN = "https://raw.githubusercontent.com/gusye1234/LightGCN-PyTorch/master/data"
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from ltocf.errors import DataError
-from ltocf.files import replacing
+from ltocf.storage.files import replacing
 
 ATTEMPTS = 4
 CHUNK = 1 << 16

@@ -15,8 +15,8 @@ from ltocf.graph.kernels.ordering import Adjacency
 from ltocf.graph.kernels.product import compile_product
 from ltocf.graph.kernels.recurrence import compile_kernels
 from ltocf.graph.kernels.vectors import REGISTER_BYTES
+from ltocf.machine.threads import run_together, share_out
 from ltocf.tables import Tables
-from ltocf.threads import run_together, share_out
 
 # Of a row: narrower blocks read the neighbours more often, wider ones do not stay in cache.
 BLOCK_BYTES = 2 * REGISTER_BYTES

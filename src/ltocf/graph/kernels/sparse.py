@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ltocf.threads import share_out
+from ltocf.machine.threads import share_out
 
 CHUNK = 64  # rows that a thread takes at a time
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.errors import RunError
-from ltocf.files import new_directory
 from ltocf.models.base import Model
 from ltocf.ranking.metrics import Metrics
 from ltocf.runs.run import Run
@@ -32,6 +31,7 @@ from ltocf.runs.versions import (
 )
 from ltocf.search.journal import FILE, Journal, Saved
 from ltocf.search.publishing import Choice
+from ltocf.storage.files import new_directory
 
 
 class RunKeeper:

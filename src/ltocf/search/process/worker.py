@@ -20,7 +20,7 @@ from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.sources.text_folder import order_line
 from ltocf.deadlines import Deadline
 from ltocf.errors import LtocfError, RunError
-from ltocf.files import refuse_occupied, writing
+from ltocf.machine.threads import use_threads
 from ltocf.progress import OutOfTime
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.run import keep_events
@@ -32,7 +32,7 @@ from ltocf.search.process.job import Job, ordered_by
 from ltocf.search.process.keeping import RunKeeper
 from ltocf.search.results import SearchResult
 from ltocf.search.searching import Search
-from ltocf.threads import use_threads
+from ltocf.storage.files import refuse_occupied, writing
 from ltocf.training.testing import list_lengths, question
 
 EVERY = 0.25  # seconds between reports of progress

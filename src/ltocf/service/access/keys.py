@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ltocf.errors import ConfigError
-from ltocf.files import replacing
+from ltocf.storage.files import replacing
 
 SCOPES = ("read", "write", "admin")  # each is separate: a key that may write need not read
 PREFIX = "ltocf_"  # by which a leaked key is recognised

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ltocf.errors import DataError, RunError
-from ltocf.files import is_temporary, replacing, writing
 from ltocf.runs.run import EVENTS, Run
 from ltocf.runs.versions import refuse_foreign, version_path, versions
 from ltocf.service.served_model import LEARNED
 from ltocf.service.store.dump import dump_store, load_store, prune
 from ltocf.service.store.events import EventStore
+from ltocf.storage.files import is_temporary, replacing, writing
 
 RUN, STORE, MANIFEST = "run", "store.jsonl", "manifest.json"
 FORMAT = 1

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from ltocf.digests import FILE as DIGESTS
 from ltocf.errors import LtocfError
 from ltocf.runs.run import Run
 from ltocf.runs.versions import in_use, version_path
@@ -20,6 +19,7 @@ from ltocf.service.engine import Engine
 from ltocf.service.experiments.trial import Trial
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import EventStore
+from ltocf.storage.digests import FILE as DIGESTS
 
 log = logging.getLogger("ltocf.service")
 LOOK_SECONDS = 1.0  # how often a service looks whether its run has another version

@@ -9,6 +9,7 @@ from typing import Any
 
 from ltocf.config import BPR
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.machine.threads import threads_for
 from ltocf.models import build_model
 from ltocf.models.base import Model
 from ltocf.pictures.charts import Chart, Series
@@ -17,7 +18,6 @@ from ltocf.studies.outcomes import Outcome, StudyResult
 from ltocf.studies.plan import Arm, Plan
 from ltocf.studies.report import Page
 from ltocf.studies.study import Study
-from ltocf.threads import threads_for
 
 SOLVERS = {"euler": "Euler", "rk4": "RK4", "dormand_prince": "Dormand-Prince"}
 LIGHTGCN = "LightGCN, 3 layers"

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ltocf.memory import GIGABYTE, available_bytes
-from ltocf.threads import cgroup_quota, usable_cores
+from ltocf.machine.memory import GIGABYTE, available_bytes
+from ltocf.machine.threads import cgroup_quota, usable_cores
 
 # What our kernels, BLAS and torch make use of, the widest last.
 INSTRUCTIONS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "neon", "asimd")

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ltocf.digests import FILE as DIGESTS
-from ltocf.digests import Digests
 from ltocf.errors import ConfigError, DataError, LtocfError
-from ltocf.locks import SUFFIX as LOCK
-from ltocf.locks import Busy, exclusive, is_held
+from ltocf.storage.digests import FILE as DIGESTS
+from ltocf.storage.digests import Digests
+from ltocf.storage.locks import SUFFIX as LOCK
+from ltocf.storage.locks import Busy, exclusive, is_held
 
 TEMPORARY, ASIDE = ".ltocf-tmp", ".ltocf-old"
 

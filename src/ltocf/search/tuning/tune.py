@@ -13,12 +13,12 @@ from ltocf.config import RunConfig, find_config, read_toml, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.errors import ConfigError
-from ltocf.files import replacing, writing
 from ltocf.models import MODELS, check_settings
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
 from ltocf.runs.settings import make_config
-from ltocf.search.dimensions import SearchDimension
+from ltocf.search.tuning.dimensions import SearchDimension
+from ltocf.storage.files import replacing, writing
 from ltocf.training.fitting import choose_epochs
 from ltocf.training.records import SELECT_BY, EpochRecord, TrainState
 from ltocf.training.validation import with_validation
