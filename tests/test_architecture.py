@@ -2,6 +2,7 @@
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,32 @@ def test_no_file_is_far_longer_than_one_idea():
     """A bound on neglect, not a rule to write by: a file is split where a second idea begins."""
     lengths = {module_of(path): len(path.read_text("utf-8").splitlines()) for path in FILES}
     assert not {name: lines for name, lines in lengths.items() if lines > 350}
+
+
+def modules_by_package() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        if path.stem != "__init__":
+            found.setdefault(path.parent.relative_to(PACKAGE).as_posix(), set()).add(path.stem)
+    return found
+
+
+def test_a_package_holds_no_more_than_one_remembers():
+    """But for the lists: a file per model, and a file per command."""
+    lists = {"models", "cli"}
+    crowded = {
+        name: len(modules)
+        for name, modules in modules_by_package().items()
+        if len(modules) > 14 and name not in lists
+    }
+    assert not crowded
+
+
+def test_no_file_imports_itself_through_others():
+    """The order of the tree says so too, but a tree can be written down wrong."""
+    files = {module_of(path).removesuffix(".__init__"): path for path in PACKAGE.rglob("*.py")}
+    graph = {name: imported_modules(path, set(files)) for name, path in files.items()}
+    assert set(TopologicalSorter(graph).static_order()) == set(files)  # or a CycleError
 
 
 def test_every_folder_is_a_package():

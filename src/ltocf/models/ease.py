@@ -16,7 +16,7 @@ from ltocf.machine.threads import for_factorising
 from ltocf.models.autoencoders import AutoencoderConfig, LinearAutoencoder
 from ltocf.models.history import HistoryModel
 from ltocf.models.itemitem import scale
-from ltocf.scorers.ease import EASEScorer
+from ltocf.scorers.item_item import EASEScorer
 
 
 class EASEConfig(AutoencoderConfig, frozen=True):

@@ -13,7 +13,7 @@ from torch import Tensor
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.history import HistoryModel, TaggedConfig
 from ltocf.models.itemitem import interaction_matrix, inverse_powers, scale, sums_of
-from ltocf.scorers.powered import PoweredScorer, power_of_product
+from ltocf.scorers.item_item import PoweredScorer, power_of_product
 
 
 class TurboCFConfig(TaggedConfig, frozen=True):
