@@ -112,3 +112,22 @@ def test_the_digest_of_a_recipe_follows_settings_and_defaults(monkeypatch):
     monkeypatch.setitem(CANDIDATES, "gfcf", CANDIDATES["popularity"])
     assert recipe_digest(search) != before
     assert recipe_digest("ltocf train gowalla --config gowalla-ltocf") == configured
+
+
+def test_what_tables_call_published_is_what_the_paper_prints():
+    """In the page of the baselines, and in the tables of the reports beside our figures."""
+    from ltocf.studies.claims.table import NAMES, PUBLISHED
+
+    rows = re.findall(
+        r"^\| (\w+)-([\w-]+) \| .* \| (0\.\d{4} / 0\.\d{4}) \|$", RESULTS["baselines.md"], re.M
+    )
+    assert len(rows) == 24
+    for data, model, printed in rows:
+        assert printed == "{:.4f} / {:.4f}".format(*PUBLISHED[data][model]), (data, model)
+    for data in ("gowalla", "yelp2018"):
+        report = ROOT / "docs" / "results" / "paper" / data / "report.md"
+        table = report.read_text(encoding="utf-8").partition("## table: ")[2]
+        for model, (recall, ndcg) in PUBLISHED[data].items():
+            line = next(li for li in table.splitlines() if li.startswith(f"| [{NAMES[model]}]"))
+            cells = [cell.strip() for cell in line.split("|")]
+            assert (cells[3], cells[6]) == (f"{recall:.4f}", f"{ndcg:.4f}"), (data, model)

@@ -30,3 +30,6 @@ def test_a_study_of_a_prepared_data_set_ends_with_its_report(ltocf, hamlet, tmp_
         "with epochs=1 dim=4 for every training that has it"
         in (tmp_path / "out/report.md").read_text()
     )
+    arguments[-1] = "--latex"  # of what is done already
+    code, out, err = ltocf(*arguments)
+    assert code == 0 and out.startswith(r"\begin{tabular}") and "LightGCN" in out

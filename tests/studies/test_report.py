@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from ltocf.data.sources.published import PUBLISHED, portion_of
+from ltocf.pictures.charts import Chart, Series
 from ltocf.runs.comparison import Difference
-from ltocf.studies.report import latex_table, verdict
+from ltocf.studies.report import TABLES, Page, latex_table, verdict
 
 
 def sure(low, high):
@@ -27,3 +29,26 @@ def test_one_seed_proves_nothing():
 def test_a_table_in_latex_has_no_links_and_no_raw_percent_sign():
     text = latex_table(["model", "share"], [["[LT-OCF](configs/x.toml)", "**50 %** ± 1"]])
     assert r"LT-OCF & \textbf{50 \%} $\pm$ 1 \\" in text and "configs" not in text
+
+
+def test_on_a_portion_of_a_published_set_every_table_and_figure_says_so(tmp_path):
+    whole = PUBLISHED["amazon-book"]
+    counts = {"users": whole.users, "valid": 0, "train": 2_104_844, "test": whole.test}
+    portion = portion_of(counts)
+    assert str(portion) == "88 % of the training pairs" and portion.of == "amazon-book"
+    page = Page(tmp_path / "table", "all models", "Table 3", "amazon-book-88", portion)
+    page.table(["model", "Recall@20"], [["LT-OCF", "0.04"]])
+    page.figures(Chart("recall", "Test Recall@20", "T", "y", [Series("ours", [1, 2], [[1, 2]])]))
+    page.write()
+    said = "88 % of the training pairs"
+    assert f"*On {said} of amazon-book.*" in (tmp_path / "table" / "page.txt").read_text()
+    assert said.replace("%", r"\%") in (tmp_path / "table" / TABLES).read_text()
+    assert f"<!-- {said} -->" in (tmp_path / "table" / "recall.svg").read_text()
+
+
+def test_a_portion_has_all_test_pairs_and_fewer_training_pairs():
+    whole = PUBLISHED["gowalla"]
+    counts = {"users": whole.users, "valid": 0, "train": whole.train, "test": whole.test}
+    assert portion_of(counts) is None
+    some = counts | {"train": 700_000, "test": whole.test - 7}
+    assert portion_of(some) is None and portion_of(some, dropped=7).share == 700_000 / whole.train

@@ -57,10 +57,14 @@ def reproduce(
             help="Where report and pictures go. Default: runs/paper-DATA.",
         ),
     ] = None,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Then print the tables of these studies as LaTeX.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Repeat the LT-OCF paper's studies: train, draw and report. Run it again to continue."""
     from ltocf.studies.estimates import duration
+    from ltocf.studies.report import TABLES
     from ltocf.studies.reproduce import chosen, listing, plan_for
     from ltocf.studies.reproduce import reproduce as run
 
@@ -85,7 +89,11 @@ def reproduce(
     except KeyboardInterrupt:
         say("\nstopped; finished trainings are kept. Run the same command to continue.")
         raise typer.Exit(130) from None
+    tables = [output / study.name / TABLES for study in studies]
     if as_json:
-        print_json({"report": str(report), "studies": [study.name for study in studies]})
+        also = {"latex": [str(path) for path in tables]} if latex else {}
+        print_json({"report": str(report), "studies": [study.name for study in studies]} | also)
+    elif latex:
+        print("\n".join(path.read_text(encoding="utf-8") for path in tables))
     else:
         print(f"report in {report}")

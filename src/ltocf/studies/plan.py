@@ -13,6 +13,7 @@ import numpy as np
 
 from ltocf.config import BPR, RunConfig, TrainConfig, find_config, read_toml, shipped_configs
 from ltocf.data.dataset import Dataset
+from ltocf.data.sources.published import Portion, portion_of
 from ltocf.models import MODELS
 from ltocf.models.ltocf import LTOCFConfig
 from ltocf.runs.settings import make_config, means_something
@@ -84,6 +85,11 @@ class Plan:
     budget: Budget = "quick"
     seeds: int | None = None  # for every setting; each study knows how many it needs
     overrides: tuple[str, ...] = ()  # key=value for every training that has the key
+
+    @cached_property
+    def portion(self) -> Portion | None:
+        """Of which published set the data are only a portion, which every figure must say."""
+        return portion_of(self.dataset.counts, self.dataset.split.dropped)
 
     @property
     def quick(self) -> bool:

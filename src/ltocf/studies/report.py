@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from ltocf.config import to_toml
+from ltocf.data.sources.published import Portion
 from ltocf.pictures.charts import Chart, draw, draw_panels
 from ltocf.runs.comparison import Difference, bootstrap
 from ltocf.storage.files import replacing
 from ltocf.studies.outcomes import METRICS, Outcome, StudyResult, mean_spread
 
 PAGE = "page.txt"  # Markdown, but no page of its own in a site
+TABLES = "tables.tex"
 RESAMPLES = 1000
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
@@ -23,8 +25,10 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 class Page:
     """What a study has to say, in order; `write` puts it into its folder with its figures."""
 
-    def __init__(self, folder: Path, title: str, paper: str, data: str) -> None:
-        self.folder, self.data = folder, data
+    def __init__(
+        self, folder: Path, title: str, paper: str, data: str, portion: Portion | None = None
+    ) -> None:
+        self.folder, self.data, self.portion = folder, data, portion
         self.lines = [f"## {folder.name}: {title}", "", f"In the paper: {paper}.", ""]
         self.rows: list[list[Chart]] = []  # of figures
         self.tables: list[Table] = []
@@ -34,6 +38,8 @@ class Page:
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         self.tables.append((columns, rows))
+        if self.portion:
+            self.say(f"*On {self.portion} of {self.portion.of}.*")
         self.lines.append(_row(columns))
         self.lines.append(_row(["---"] * len(columns)))
         self.lines += [_row(row) for row in rows]
@@ -41,7 +47,8 @@ class Page:
 
     def figures(self, *charts: Chart) -> None:
         """Side by side."""
-        named = [replace(chart, title=f"{chart.title}, {self.data}") for chart in charts]
+        data = f"{self.data},\n{self.portion}" if self.portion else self.data
+        named = [replace(chart, title=f"{chart.title}, {data}") for chart in charts]
         self.rows.append(named)
         links = [f"![{c.title}]({self.folder.name}/{c.name}.svg)" for c in charts]
         self.say(" ".join(links))
@@ -97,8 +104,9 @@ class Page:
                 draw(chart, self.folder)
             if len(charts) > 1:
                 draw_panels(charts, self.folder, f"panels-{place + 1}")
-        latex = "\n".join(latex_table(columns, rows) for columns, rows in self.tables)
-        with replacing(self.folder / "tables.tex") as temporary:
+        note = f"on {self.portion} of {self.portion.of}" if self.portion else ""
+        latex = "\n".join(latex_table(columns, rows, note) for columns, rows in self.tables)
+        with replacing(self.folder / TABLES) as temporary:
             temporary.write_text(latex, encoding="utf-8")
         with replacing(self.folder / PAGE) as temporary:
             temporary.write_text("\n".join(self.lines), encoding="utf-8")
@@ -144,8 +152,10 @@ def verdict(
     )
 
 
-def latex_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A booktabs table; links and bold as LaTeX has them."""
+def latex_table(columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> str:
+    """A booktabs table, with a note beneath; links and bold as LaTeX has them."""
+    across = rf"\multicolumn{{{len(columns)}}}{{l}}{{\footnotesize {_latex(note)}}} \\"
+    beneath = [across] if note else []
     body = [" & ".join(map(_latex, row)) + r" \\" for row in (columns, *rows)]
     head = [
         r"\begin{tabular}{l" + "r" * (len(columns) - 1) + "}",
@@ -153,7 +163,7 @@ def latex_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         body[0],
         r"\midrule",
     ]
-    return "\n".join([*head, *body[1:], r"\bottomrule", r"\end{tabular}", ""])
+    return "\n".join([*head, *body[1:], r"\bottomrule", *beneath, r"\end{tabular}", ""])
 
 
 def _latex(cell: str) -> str:

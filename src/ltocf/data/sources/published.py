@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -39,3 +41,25 @@ PUBLISHED = {
         test=603_378,
     ),
 }
+
+
+class Portion(NamedTuple):
+    """Some of the training pairs of a published set, beside all of its test pairs."""
+
+    of: str
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} of the training pairs".replace("%", " %")
+
+
+def portion_of(counts: Mapping[str, int], dropped: int = 0) -> Portion | None:
+    """Which published set has these users and as many test pairs, `dropped` ones among them, but
+    more training pairs. What is trained on such a portion must not pass for a figure on the whole:
+    the pairs that are missing can be neither learned nor left out of a list."""
+    for name, whole in PUBLISHED.items():
+        same = counts["users"] == whole.users and counts["test"] + dropped == whole.test
+        trained = counts["train"] + counts["valid"]
+        if same and trained < whole.train:
+            return Portion(name, trained / whole.train)
+    return None
