@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ltocf.threads import use_threads
+
 from benchmarks.measure import machine, recall_and_ndcg
 from ltocf.config import TrainConfig
 from ltocf.data.interactions import Interactions, Rows
@@ -27,7 +29,6 @@ from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
-from ltocf.threads import use_threads
 from ltocf.training.validation import with_validation
 
 SAMPLE = 3000  # people who judge a setting

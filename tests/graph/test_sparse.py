@@ -53,3 +53,11 @@ def test_cosines_are_shrunk_by_what_is_added_to_the_denominator() -> None:
 def test_an_empty_matrix_has_an_empty_product() -> None:
     empty = csr_array((0, 60), dtype=np.float32)
     assert product(empty, RIGHT).shape == times(empty, RIGHT).shape == (0, 150)
+
+
+def test_a_whole_product_has_its_columns_in_order() -> None:
+    wide = csr_array(np.hstack([WHOLE] * 60))  # more columns than 64 words of 64 bits
+    found = product(csr_array(np.eye(200, dtype=np.float32)), wide, diagonal=False)
+    for row in range(200):
+        columns = found.indices[found.indptr[row] : found.indptr[row + 1]]
+        assert list(columns) == [c for c in np.flatnonzero(wide[[row]].toarray()[0]) if c != row]

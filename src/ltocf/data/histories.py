@@ -7,7 +7,7 @@ order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,17 @@ def interaction_matrix(train: Interactions) -> csr_array:
         values = train.strengths / np.sqrt(np.square(train.strengths).mean(dtype=np.float64))
     arrays = (values.astype(np.float32), train.items, train.indptr)
     return csr_array(arrays, shape=(train.n_users, train.n_items))
+
+
+def sparse_matrix(
+    values: NDArray[np.float32], indices: Rows, indptr: NDArray[Any], shape: tuple[int, int]
+) -> csr_array:
+    """The matrix of these arrays, of which it copies none that is large: SciPy makes the indices
+    as wide as `indptr` is."""
+    from scipy.sparse import csr_array
+
+    narrow = indptr[-1] <= np.iinfo(np.int32).max
+    return csr_array((values, indices, indptr.astype(np.int32) if narrow else indptr), shape=shape)
 
 
 @dataclass(frozen=True, eq=False)

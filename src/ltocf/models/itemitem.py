@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from ltocf.data.histories import interaction_matrix as interaction_matrix  # most know it from here
+from ltocf.data.histories import sparse_matrix
 from ltocf.models.history import HistoryModel
 from ltocf.scorers.item_item import ItemItemScorer
 
@@ -45,8 +46,7 @@ def scale(matrix: csr_array, rows: NDArray[np.float64], columns: NDArray[np.floa
     """diag(rows) matrix diag(columns) in float32; products of SciPy's would take six times as
     long."""
     values = np.repeat(rows, np.diff(matrix.indptr)) * matrix.data * columns[matrix.indices]
-    arrays = (values.astype(np.float32), matrix.indices, matrix.indptr)
-    return csr_array(arrays, shape=matrix.shape)
+    return sparse_matrix(values.astype(np.float32), matrix.indices, matrix.indptr, matrix.shape)
 
 
 def inverse_powers(sums: NDArray[np.float64], exponent: float) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.graph.kernels.sparse import keep_largest
+from ltocf.graph.kernels.sparse import keep_largest, take_touched, touch
 from ltocf.models.base import ModelConfig
 from ltocf.models.itemitem import ItemItemModel, inverse_powers, stack
 
@@ -125,32 +125,29 @@ def _count_transitions(
 ) -> Any:  # fmt: skip
     """Values, indices and indptr of some rows of W, the largest weights of each."""
     n_items = len(item_indptr) - 1
-    row, seen = np.zeros(n_items, np.float32), np.zeros(n_items, np.bool_)
-    touched = np.empty(n_items, np.int32)
+    row, touched = np.zeros(n_items, np.float32), np.empty(n_items, np.int32)
+    found, scratch = np.empty(n_items, np.float32), np.empty(n_items, np.float32)
+    bits = np.zeros(n_items // 64 + 1, np.uint64)
+    words = np.zeros(len(bits) // 64 + 1, np.uint64)
     room = (stop - start) * min(keep, n_items)
     values, indices = np.empty(room, np.float32), np.empty(room, np.int32)
     indptr = np.zeros(stop - start + 1, np.int64)
     for item in range(start, stop):
-        count = 0
         for place in range(item_indptr[item], item_indptr[item + 1]):
             p = places[place]
             for q in range(max(starts[p], p - window), min(ends[p], p + window + 1)):
                 gap = ages[p] - ages[q]
                 if q != p and abs(gap) <= window:
                     other = items[q]
-                    if not seen[other]:
-                        seen[other] = True
-                        touched[count] = other
-                        count += 1
+                    touch(bits, words, other)
                     row[other] += _weight(gap, gaps, backward) * from_scale[item] * to_scale[other]
-        first = indptr[item - start]
-        most = min(count, keep)
-        kept, where = values[first : first + most], indices[first : first + most]
-        size = 0
+        count = take_touched(bits, words, touched)
         for place in range(count):
-            other = touched[place]
-            size = keep_largest(kept, where, size, row[other], other)
-            row[other], seen[other] = 0, False
-        indptr[item - start + 1] = first + size
+            found[place] = row[touched[place]]
+            row[touched[place]] = 0
+        first = indptr[item - start]
+        kept = slice(first, first + min(count, keep))
+        keep_largest(found[:count], touched[:count], scratch, values[kept], indices[kept])
+        indptr[item - start + 1] = kept.stop
     used = indptr[stop - start]
     return values[:used].copy(), indices[:used].copy(), indptr

@@ -39,21 +39,23 @@ def _mask_and_rank(row: Any, owned: Any, items: Any, best: Any) -> None:
     k, chunk = len(best), 64
     for item in owned:
         row[item] = -np.inf
+    bound = best[k - 1]  # a variable of its own, or the pass below is not vectorised
     # Nearly every chunk has no score above the k-th best so far: one vectorised pass skips it.
     for start in range(0, row.shape[0], chunk):
-        end = min(start + chunk, row.shape[0])
+        part = row[start : min(start + chunk, row.shape[0])]
         above = 0
-        for i in range(start, end):
-            above += row[i] > best[k - 1]
+        for i in range(len(part)):
+            above += part[i] > bound
         if above == 0:
             continue
-        for i in range(start, end):
-            score = row[i]
-            if score > best[k - 1]:
+        for i in range(len(part)):
+            score = part[i]
+            if score > bound:
                 place = k - 1
                 while place > 0 and best[place - 1] < score:
                     best[place] = best[place - 1]
                     items[place] = items[place - 1]
                     place -= 1
                 best[place] = score
-                items[place] = i
+                items[place] = start + i
+                bound = best[k - 1]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array
 
-from ltocf.data.histories import interaction_matrix
+from ltocf.data.histories import interaction_matrix, sparse_matrix
 from ltocf.data.interactions import Rows
 from ltocf.machine.threads import share_out
 from ltocf.scorers.of_histories import FEW, LinearScorer, rows_times
@@ -27,8 +27,8 @@ class ItemItemScorer(LinearScorer):
 
     @cached_property
     def matrix(self) -> csr_array:
-        parts = tuple(self.arrays[name] for name in ("values", "indices", "indptr"))
-        return csr_array(parts, shape=(self.train.n_items, self.train.n_items))
+        values, indices, indptr = (self.arrays[of] for of in ("values", "indices", "indptr"))
+        return sparse_matrix(values, indices, indptr, (self.train.n_items, self.train.n_items))
 
     def score_histories(self, histories: csr_array) -> Scores:
         return rows_times(histories, self.matrix)
@@ -127,8 +127,8 @@ class PoweredScorer(LinearScorer):
 
     @cached_property
     def matrix(self) -> csr_array:
-        parts = tuple(self.arrays[name] for name in ("values", "indices", "indptr"))
-        return csr_array(parts, shape=(len(parts[2]) - 1, self.train.n_items))
+        values, indices, indptr = (self.arrays[of] for of in ("values", "indices", "indptr"))
+        return sparse_matrix(values, indices, indptr, (len(indptr) - 1, self.train.n_items))
 
     @cached_property
     def columns(self) -> csc_array:
