@@ -27,6 +27,7 @@ from ltocf.config import TrainConfig
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.machine.threads import use_threads
 from ltocf.models import build_model
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
 from ltocf.training.validation import with_validation

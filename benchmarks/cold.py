@@ -6,9 +6,9 @@ A tenth of the items is hidden from training wholly, and everybody's last item o
 is chosen on a cut of the same kind of what is left; then each is tested once:
 - cold: NDCG@20 of the hidden items ranked among themselves, and among all items, by `attributes`,
   by content kNN (the cosine of tags, summed over the history; plain, and with rare tags weighing
-  more, scaled as in TF-IDF), by the popularity of an item's tags, and by filters of a graph in
-  which tags are nodes (`tag_weight` = 1, not chosen), and by transitions where the nearest items
-  by tags speak for a hidden one, as for every model that is served;
+  more, scaled as in TF-IDF), by the popularity of an item's tags, and by the nearest touched items
+  by tags, which speak for a hidden one in every model that is served: in transitions, and in
+  filters of a graph in which tags are nodes (`tag_weight` = 1, not chosen);
 - warm: NDCG@20 of the last items, by transitions alone and blended with `attributes`.
 """
 
@@ -92,7 +92,7 @@ def report(choosing: Hidden, testing: Hidden) -> dict[str, Any]:
         "popularity of tags": tag_popularity(testing.train),
     }
     as_nodes = {
-        f"{name}, tags as nodes": testing.fitted(name, {"tag_weight": 1.0})
+        f"{name}, tags as nodes": complete(testing.fitted(name, {"tag_weight": 1.0}), testing.train)
         for name in ("rp3beta", "turbocf", "gfcf")
     }
     transitions = testing.fitted("transitions", {})

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from scipy.sparse import csr_array
 
 from ltocf.data.dataset import Dataset
@@ -25,9 +26,11 @@ TWO = [
     {"model": "attributes", "weight": 0.4, "options": {}},
     {"model": "rp3beta", "weight": 1.0, "options": {}},
 ]
+TAGGED = ["gfcf", "bspm", "chebycf", "turbocf", "sparse_ease", "rp3beta", "itemknn"]
 MODELS = [
     ("attributes", {}), ("rp3beta", {}), ("itemknn", {}), ("popularity", {}), ("turbocf", {}),
     ("blend", {"members": TWO}),
+    *((name, {"tag_weight": 0.7}) for name in TAGGED),
 ]  # fmt: skip
 
 
@@ -93,3 +96,24 @@ def test_its_tags_change_nothing_for_the_others() -> None:
     assert before.item_tags is not None
     assert after.item_tags is not None
     np.testing.assert_array_equal(before.item_tags.toarray(), after.item_tags.toarray()[:6])
+
+
+@pytest.mark.parametrize("name", ["lightgcn", "ltocf"])
+def test_an_item_that_comes_later_to_vectors_is_as_if_it_had_been_there(name: str) -> None:
+    """Trained vectors are drawn anew for one item more, so both sides are given the same ones."""
+    before, after = shop(6), shop(7)
+    models = [
+        build_model(BipartiteGraph(train), name, {"dim": 4, "tag_weight": 0.7, "start": "random"})
+        for train in (before, after)
+    ]
+    weight = torch.from_numpy(np.random.default_rng(0).standard_normal((16, 4), np.float32))
+    with torch.no_grad():
+        for model, rows in zip(models, (15, 16), strict=True):
+            model.get_parameter("weight").copy_(weight[:rows])
+    live, trained = (
+        complete(model.scorer(), after, known) for model, known in zip(models, (6, 7), strict=True)
+    )
+    np.testing.assert_array_equal(live(EVERYBODY), trained(EVERYBODY))
+    assert live(EVERYBODY)[:, 6].any()
+    histories = csr_array(histories_of(after, ordered=False)[[2, 5]])
+    np.testing.assert_array_equal(live.from_history(histories), trained.from_history(histories))

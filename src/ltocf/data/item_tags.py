@@ -1,4 +1,4 @@
-"""Tags of items as further users: each has all its items, so that a graph has a node for it."""
+"""Tags of items as further users: each has its items, so that a graph has a node for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from ltocf.errors import ConfigError
 
 
 def tags_as_users(train: Interactions, weight: float) -> Interactions:
-    """The pairs, and after the users one more for each tag, who has the tag's items.
+    """The pairs, and after the users one more for each tag, who has those of the tag's items that
+    somebody has touched.
 
-    Such a pair counts `weight` times as much as that of a user who touched an item once. So an item
-    that nobody has touched is a node of the graph like any other, two edges from those that share a
-    tag with it. With weight 0 these are the pairs alone.
+    Such a pair counts `weight` times as much as that of a user who touched an item once. Items that
+    nobody has touched are left out: they would dilute the tags of the others, and one that comes
+    later would change everybody's scores. With weight 0 these are the pairs alone.
     """
     if not weight:
         return train
@@ -24,7 +25,10 @@ def tags_as_users(train: Interactions, weight: float) -> Interactions:
         )
     from scipy.sparse import csr_array
 
-    by_tag = csr_array(train.item_tags.T)
+    touched = (train.item_degrees > 0).astype(np.float32)
+    of_touched = csr_array(train.item_tags.multiply(touched[:, None]))
+    of_touched.eliminate_zeros()
+    by_tag = csr_array(of_touched.T)
     tags = np.repeat(np.arange(by_tag.shape[0]), np.diff(by_tag.indptr)) + train.n_users
     weights = None
     if train.weights is not None or weight != 1:

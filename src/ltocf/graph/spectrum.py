@@ -7,6 +7,7 @@ values are the eigenvalues of the item graph P = N^T N and lie in [0, 1].
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from ltocf.data.interactions import IdMap, Interactions
 from ltocf.errors import DataError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.machine.threads import for_factorising
@@ -53,7 +55,18 @@ def singular_vectors(
     Kept under `cache` (the user's cache directory), named by the fingerprint of the data, the rank
     and the tolerance: vectors of another rank are other ones, within the tolerance, so they are not
     cut to size. Memory while computing: three tables of (n_items, rank + 64) floats.
+
+    Items that nobody has touched have zeros, and change nothing of the others, to the last bit.
     """
+    touched = np.flatnonzero(graph.interactions.item_degrees)
+    if len(touched) < graph.n_items:
+        smaller_graph = BipartiteGraph(_of_touched(graph.interactions, touched))
+        values, rows = singular_vectors(
+            smaller_graph, rank, tolerance=tolerance, cache=cache, progress=progress
+        )
+        items = torch.zeros(graph.n_items, rows.shape[1])
+        items[touched] = rows
+        return SingularVectors(values, items)
     smaller = min(graph.n_users, graph.n_items)
     rank = min(rank, smaller)
     if smaller <= max(DENSE_SIDE, 2 * rank):
@@ -65,6 +78,14 @@ def singular_vectors(
         found = _filtered_subspace(graph, rank, tolerance, progress)
         _save(directory / name, found)
     return found
+
+
+def _of_touched(train: Interactions, touched: NDArray[np.int64]) -> Interactions:
+    """The same pairs, with the touched items alone numbered anew in their order."""
+    place = np.zeros(train.n_items, np.int32)
+    place[touched] = np.arange(len(touched), dtype=np.int32)
+    ids = IdMap.range(len(touched))
+    return replace(train, items=place[train.items], item_ids=ids, item_tags=None)
 
 
 def half_product(

@@ -33,9 +33,8 @@ class FilterModel(EmbeddingModel):
     Chebyshev coefficients, times the initial embeddings E.
 
     With `recency`, the last product with A gives more weight to the recent items of each user. With
-    a `tag_weight`, A belongs to a bigger graph, `whole`, in which the items' tags are nodes too.
-    Tags and items that nobody has touched start from zeros; such items get their vectors through
-    the tags that they share with others.
+    a `tag_weight`, A belongs to a bigger graph, `whole`, in which the tags of touched items are
+    nodes too, which start from zeros. An item that nobody has touched is none, and has zeros.
     """
 
     trains_on_gpu = True

@@ -30,8 +30,8 @@ class HistoryModel(Model):
     """A closed form: a user is what they have, so a known user and a new one are scored alike.
 
     `fitted` is all that it is, by name; a subclass without `recency` in its config weighs every
-    item of a history alike. With a `tag_weight`, `graph` has the items' tags as further nodes, and
-    items that nobody has touched are scored by what they share; `people` are the users alone.
+    item of a history alike. With a `tag_weight`, `graph` has the tags of touched items as further
+    nodes; `people` are the users alone.
     """
 
     losses: ClassVar[tuple[str, ...]] = ()

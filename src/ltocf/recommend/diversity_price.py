@@ -21,6 +21,7 @@ from ltocf.recommend.lists import ListOptions, make_lists
 from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
 from ltocf.recommend.rules.diversity import item_likeness
+from ltocf.scorers.complete import complete
 from ltocf.training.fitting import choose_epochs
 from ltocf.training.validation import with_validation
 
@@ -62,7 +63,8 @@ def diversity_prices(
         raise ConfigError("there are too few pairs to hold some out for validation")
     # Nobody has the validation pairs: they are what a list should find.
     held_out = replace(dataset.split, valid=valid.empty())
-    fitted = FittedModel(replace(dataset, split=held_out), model.scorer(), train, lambda: model)
+    scorer = complete(model.scorer(), train)  # as lists are made, of untouched items too
+    fitted = FittedModel(replace(dataset, split=held_out), scorer, train, lambda: model)
     catalogue, users = dataset.catalogue, testable_users(valid, USERS)
     likeness = item_likeness(rules, catalogue, lambda: fitted.item_vectors)
     assert likeness is not None

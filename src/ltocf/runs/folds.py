@@ -16,6 +16,7 @@ from ltocf.data.splits import Split, all_in_train
 from ltocf.errors import ConfigError
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.scorers.complete import complete_for
 from ltocf.training.fitting import fit
 
 BY = ("time", "random")
@@ -35,9 +36,9 @@ def evaluate_folds(
         progress(f"fold {done + 1}", done, folds)
         model = fit(fold, config).model
         likeness = dataset.catalogue.likeness
-        found.append(
-            evaluate(model.scorer(), fold.split.test, fold.split.train, ks, likeness=likeness)
-        )
+        train, test = fold.split.train, fold.split.test
+        scorer = complete_for(test, model.scorer(), train)
+        found.append(evaluate(scorer, test, train, ks, likeness=likeness))
     progress("folds", folds, folds)
     return found
 

@@ -37,6 +37,15 @@ def complete(
     return UntouchedScorer(scorer, n_known, train.n_items, cold, nearest(train, cold, n_known))
 
 
+def complete_for(wanted: Interactions, scorer: Scorer, train: Interactions) -> Scorer:
+    """The same where some of what is wanted has not been touched and tags say what it is; otherwise
+    the scorer as it is, since the others cost time and would be found by nobody."""
+    untouched = train.item_degrees[wanted.items] == 0
+    if train.item_tags is None or not untouched.any():
+        return scorer
+    return complete(scorer, train)
+
+
 def padded(scorer: Scorer, train: Interactions, n_known: int) -> Scorer:
     """The same for more items, of which it says nothing."""
     from ltocf.scorers.untouched import UntouchedScorer, nothing_near

@@ -104,10 +104,6 @@ class DotScorer(Scorer):
         return vectors
 
     @property
-    def knows_untouched(self) -> bool:
-        return self.fold is not None and self.fold.tag_weight > 0
-
-    @property
     def follows_history(self) -> bool:
         return self.fold is not None
 

@@ -44,10 +44,6 @@ class HistoryScorer(Scorer):
         them for such."""
         return tags_as_users(self.train, self.values.get("tag_weight", 0.0))
 
-    @property
-    def knows_untouched(self) -> bool:
-        return bool(self.values.get("tag_weight", 0.0))
-
     @cached_property
     def known(self) -> csr_array:
         """The weighted histories of all known users."""

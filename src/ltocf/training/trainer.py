@@ -16,6 +16,7 @@ from ltocf.errors import ConfigError
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
+from ltocf.scorers.complete import complete_for
 from ltocf.training.records import SELECT_BY, TrainState
 
 VALIDATED_USERS = 10_000  # at most, to validate quickly while training; the test ranks all users
@@ -137,7 +138,8 @@ class Trainer:
             last = {name: value.clone() for name, value in self.model.state_dict().items()}
             self.model.load_state_dict(self.kept_weights())
         seen = self.model.graph.interactions
-        metrics = evaluate(self.model.scorer(), held_out, seen, users=users, progress=progress)
+        scorer = complete_for(held_out, self.model.scorer(), seen)
+        metrics = evaluate(scorer, held_out, seen, users=users, progress=progress)
         if last:
             self.model.load_state_dict(last)
         everybody = np.count_nonzero(held_out.user_degrees)

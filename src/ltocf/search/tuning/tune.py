@@ -17,6 +17,7 @@ from ltocf.models import MODELS, check_settings
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
 from ltocf.runs.settings import make_config
+from ltocf.scorers.complete import complete_for
 from ltocf.search.tuning.dimensions import SearchDimension
 from ltocf.storage.files import replacing, writing
 from ltocf.training.fitting import choose_epochs
@@ -119,13 +120,15 @@ def _search(
     def objective(trial: optuna.Trial) -> float:
         searched = choices if trial.number or exhaustive else []
         settings = _settings(config, {choice.key: choice.suggest(trial) for choice in searched})
-        train = settings.train.model_copy(update={"refit": False})
-        settings = settings.model_copy(update={"train": train})
+        once = settings.train.model_copy(update={"refit": False})
+        settings = settings.model_copy(update={"train": once})
         watch = Reporter(trial)
         chosen = choose_epochs(data, settings, after_epoch=watch)
         if chosen.epochs is not None:
             return watch.best
-        return evaluate(chosen.model.scorer(), data.split.valid, data.split.train)[SELECT_BY]
+        train, valid = data.split.train, data.split.valid
+        scorer = complete_for(valid, chosen.model.scorer(), train)
+        return evaluate(scorer, valid, train)[SELECT_BY]
 
     def after_trial(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
         best = _best(study)
