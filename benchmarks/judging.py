@@ -37,8 +37,8 @@ from ltocf.scorers.scorer import Scorer
 from ltocf.search import mixing
 from ltocf.search.mixing import Mix, fit_mix, opinion_of, pooled
 from ltocf.training.fitting import fit
+from ltocf.training.protocol import with_validation
 from ltocf.training.records import merit
-from ltocf.training.validation import with_validation
 
 USERS = 5000
 PARTS = 1, 0.75, 0.5

@@ -17,8 +17,7 @@ import polars as pl
 from benchmarks.measure import median_seconds, parse_arguments
 from ltocf.data.dataset import Dataset
 from ltocf.data.sources.catalog import load_dataset
-from ltocf.recommend.fitted import FittedModel
-from ltocf.recommend.lists import ListOptions, make_lists
+from ltocf.recommend.lists import FittedModel, ListOptions, make_lists
 from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
 from ltocf.scorers.dot import DotScorer

@@ -22,8 +22,8 @@ from ltocf.models import build_model
 from ltocf.ranking.metrics import evaluate, testable_users
 from ltocf.runs.settings import parse_overrides
 from ltocf.search.candidates import RECENCIES
+from ltocf.training.protocol import with_validation
 from ltocf.training.records import merit
-from ltocf.training.validation import with_validation
 
 USERS = 3000
 

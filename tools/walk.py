@@ -3,7 +3,8 @@
 python tools/walk.py
 
 Counts the files of the package in which a function is called, as a newcomer would have to open them
-to follow the way. `ltocf train` of a closed form: nothing is trained.
+to follow the way; what runs while a file is being imported, such as a table that is made there, is
+no step of it. `ltocf train` of a closed form: nothing is trained.
 """
 
 from __future__ import annotations
@@ -48,9 +49,14 @@ class Trace:
         return {name.removeprefix(package + "/") for name in touched if name.startswith(package)}
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
-        # The bodies of modules and classes are not optimised: they run when a file is imported.
-        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        # The bodies of modules and classes are not optimised: they run when a file is imported, and
+        # so does what they call.
+        if event == "call" and _is_function(frame) and _is_function(frame.f_back):
             self._touched.add(frame.f_code.co_filename)
+
+
+def _is_function(frame: FrameType | None) -> bool:
+    return frame is None or bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
 
 
 def command(*words: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from ltocf.data.histories import HistoryWeights, histories_of
 from ltocf.data.interactions import Interactions
-from ltocf.data.pairs.keys import pair_keys
+from ltocf.data.pairs.columns import pair_keys
 
 LARGE = 60_000  # users, and items: more cells than 32 bits can count
 

@@ -7,9 +7,8 @@ import torch
 from ltocf.errors import RunError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
-from ltocf.runs.loading import load_run
 from ltocf.runs.pipeline import start_run, train_run
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, load_run
 from ltocf.runs.settings import make_config
 
 SETTINGS = [

@@ -15,7 +15,7 @@ from ltocf.data.sources.town import make_town
 from ltocf.errors import RunError
 from ltocf.models import MODELS
 from ltocf.recommend.recommender import Recommender
-from ltocf.runs.loading import load_scorer
+from ltocf.runs.run import load_scorer
 from ltocf.storage.arrays import CACHE_LINE, map_arrays, save_arrays
 from tests.models.toys import used_by
 

@@ -16,7 +16,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.splits import split_pairs
 from ltocf.errors import DataError
 from ltocf.recommend.recommender import Recommender
-from ltocf.training.testing import cut_histories, list_lengths, question
+from ltocf.training.protocol import cut_histories, list_lengths, question
 
 
 def pairs() -> Interactions:

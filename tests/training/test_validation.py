@@ -12,7 +12,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.pairs.cuts import SplitKind
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError
-from ltocf.training.validation import everything, usual_cut, usual_share, with_validation
+from ltocf.training.protocol import everything, usual_cut, usual_share, with_validation
 
 USERS, ITEMS = 20, 30
 

@@ -47,9 +47,9 @@ def evaluate(
     if diversity and folds is not None:
         raise ConfigError("give either --folds or --diversity, not both")
 
-    from ltocf.runs.loading import load_run
     from ltocf.runs.pipeline import test
-    from ltocf.training.testing import list_lengths
+    from ltocf.runs.run import load_run
+    from ltocf.training.protocol import list_lengths
 
     opened, model = load_run(run)
     if folds is not None:

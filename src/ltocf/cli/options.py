@@ -139,3 +139,8 @@ def the_only(values: Sequence[str] | None, flag: str) -> str | None:
     if values is not None and len(values) > 1:
         raise ConfigError(f"{flag} is given {len(values)} times; give it once")
     return values[0] if values else None
+
+
+def deployed_path(run: Path) -> Path:
+    """Where `--deploy` and `ltocf refit` put the model that is fitted to every pair."""
+    return run.with_name(f"{run.resolve().name}-deploy")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltocf.cli.options import Overwrite, RunPath
+from ltocf.cli.options import Overwrite, RunPath, deployed_path
 from ltocf.cli.output import Json, print_json
 from ltocf.progress import show_progress
 
@@ -35,10 +35,6 @@ def refit(
         print_json({"run": str(deployed.path), "pairs": len(deployed.dataset.split.train)})
     else:
         print(deployed_line(deployed))
-
-
-def deployed_path(run: Path) -> Path:
-    return run.with_name(f"{run.resolve().name}-deploy")
 
 
 def fit_to_everything(run: Run, output: Path, *, overwrite: bool) -> Run:

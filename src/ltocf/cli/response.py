@@ -29,7 +29,7 @@ def response(
     refuse_file(output, overwrite=True, kinds=PICTURES)
 
     from ltocf.pictures.responses import draw_change, draw_responses, solver_responses
-    from ltocf.runs.loading import load_run
+    from ltocf.runs.run import load_run
 
     if run is None:
         connection = "residual" if residual else "linear"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ltocf.cli.options import deployed_path
 from ltocf.cli.output import print_json, print_table, say
-from ltocf.cli.refit import deployed_line, deployed_path, fit_to_everything
+from ltocf.cli.refit import deployed_line, fit_to_everything
 from ltocf.progress import show_progress
 
 if TYPE_CHECKING:

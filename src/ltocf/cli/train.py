@@ -10,9 +10,9 @@ import typer
 
 from ltocf.cli.evaluate import NOTHING_TO_TEST
 from ltocf.cli.log_options import READING, SPLITTING, with_log_options
-from ltocf.cli.options import owns_the_output, process_count
+from ltocf.cli.options import deployed_path, owns_the_output, process_count
 from ltocf.cli.output import Json, print_json, say
-from ltocf.cli.refit import deployed_line, deployed_path, fit_to_everything
+from ltocf.cli.refit import deployed_line, fit_to_everything
 from ltocf.cli.searching import search
 from ltocf.errors import ConfigError, RunError
 from ltocf.progress import show_progress

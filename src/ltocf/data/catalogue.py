@@ -29,7 +29,7 @@ from ltocf.data.attributes import (
     typed_value,
 )
 from ltocf.data.ids import Id, IdMap, shorten_id
-from ltocf.data.pairs.keys import Rows
+from ltocf.data.pairs.columns import Rows
 from ltocf.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

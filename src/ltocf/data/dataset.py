@@ -34,7 +34,7 @@ from ltocf.data.pairs.store import SUBSETS
 from ltocf.data.splits import Split
 from ltocf.data.times import TimeForm, unit_of_times
 from ltocf.errors import DataError
-from ltocf.machine.forks import refuse_forked
+from ltocf.machine.threads import refuse_forked
 from ltocf.storage.digests import Digests, read_at_rest
 from ltocf.storage.files import new_directory
 

@@ -18,9 +18,8 @@ import numpy as np
 import polars as pl
 
 from ltocf.data.interactions import IdMap, Interactions
-from ltocf.data.pairs.columns import Arrays
+from ltocf.data.pairs.columns import Arrays, RowDigest
 from ltocf.data.pairs.cuts import SPLIT_KINDS, SplitKind
-from ltocf.data.pairs.keys import RowDigest
 from ltocf.data.pairs.store import SUBSETS
 from ltocf.data.parquet_trial import refuse_unreadable
 from ltocf.errors import DataError

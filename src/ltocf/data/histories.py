@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltocf.data.interactions import Interactions, Rows
-from ltocf.data.pairs.keys import pair_keys
+from ltocf.data.pairs.columns import pair_keys
 from ltocf.errors import ConfigError
 
 if TYPE_CHECKING:

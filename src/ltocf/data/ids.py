@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ltocf.data.pairs.keys import Rows
+from ltocf.data.pairs.columns import Rows
 from ltocf.errors import DataError
 
 Id = str | int

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ltocf.data.ids import Id as Id
 from ltocf.data.ids import IdMap as IdMap
 from ltocf.data.ids import shorten_id as shorten_id
-from ltocf.data.pairs.keys import RowDigest, distinct, pair_keys
-from ltocf.data.pairs.keys import Rows as Rows  # most callers know these from here
+from ltocf.data.pairs.columns import RowDigest, distinct, pair_keys
+from ltocf.data.pairs.columns import Rows as Rows  # most callers know these from here
 from ltocf.errors import DataError
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ltocf.config import ValidationCut
 from ltocf.data.interactions import IdMap, Interactions, shorten_id
 from ltocf.data.pairs.cuts import SplitKind, check_fraction, cut_test, cut_validation
-from ltocf.data.pairs.renumbering import PairRenumbering
 from ltocf.data.pairs.store import SUBSETS, TRAIN, VALID, Mask, PairStore
-from ltocf.data.pairs.thinning import Unknown
+from ltocf.data.pairs.thinning import PairRenumbering, Unknown
 from ltocf.errors import DataError
 
 if TYPE_CHECKING:

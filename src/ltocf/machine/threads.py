@@ -1,5 +1,5 @@
-"""How many threads torch, Numba, BLAS and our own kernels use, and how they share work on a machine
-that runs other programs too.
+"""How many threads torch, Numba, BLAS and our own kernels use, how they share work on a machine
+that runs other programs too, and what becomes of polars' threads in a fork.
 
 Parallel regions here are loops over ranges, computed by kernels that release the interpreter lock.
 Threads fetch one range at a time, so that a thread whose core is busy with another program delays
@@ -16,13 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
-from ltocf.errors import ConfigError
+from ltocf.errors import ConfigError, RunError
 
 SMALL = 1_000_000  # numbers in a table, which one thread processes in about a millisecond
 CGROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
+TASKS = Path("/proc/self/task")  # Linux only; on other systems nothing is detected or refused
 # Libraries read these variables when they are loaded. Setting them sets the number of threads
 # without loading torch.
 READ_BY = {"torch": ("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "numba": ("NUMBA_NUM_THREADS",)}
@@ -91,6 +90,8 @@ def use_threads(threads: int | None = None) -> int:
         raise ConfigError(f"threads = {threads}: must be at least 1")
     neighbours = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     threads = threads or max(1, usable_cores() // neighbours)
+    from threadpoolctl import threadpool_limits
+
     threadpool_limits(threads)
     for library, variables in READ_BY.items():
         if library in sys.modules:
@@ -173,3 +174,52 @@ def run_together(jobs: Sequence[Callable[[], None]]) -> None:
         first()
         for helper in helpers:
             helper.result()
+
+
+class _PolarsThreads:
+    """Whether polars had threads before the last fork, and whether this process lost them in one.
+
+    A forked child has none of its parent's threads, but polars believes that they exist and waits
+    for them forever. They cannot be restarted in the child, so an error says what to do instead. A
+    fork concerns the whole process, so this state is global. Only the two hooks below write it.
+    """
+
+    had_threads_before_fork = False
+    lost_threads = False
+
+
+def refuse_forked() -> None:
+    """Raise a RunError if polars would wait forever."""
+    if _PolarsThreads.lost_threads:
+        raise RunError(
+            "this process was forked from one that had used polars, which hangs in the child; "
+            "start processes with 'spawn' or 'forkserver', or load the run only after the fork "
+            "(docs/service.md#processes-of-your-own)"
+        )
+
+
+def _look() -> None:
+    """Called before a fork. A child that lost the threads has none to see, but its own children
+    would hang too."""
+    _PolarsThreads.had_threads_before_fork = (
+        _PolarsThreads.lost_threads or "polars-0" in _thread_names()
+    )
+
+
+def _note() -> None:
+    """Called in the child after a fork."""
+    _PolarsThreads.lost_threads = _PolarsThreads.had_threads_before_fork
+
+
+def _thread_names() -> list[str]:
+    names = []
+    for file in TASKS.glob("*/comm"):
+        try:
+            names.append(file.read_text().strip())
+        except OSError:  # it has just ended
+            continue
+    return names
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(before=_look, after_in_child=_note)

@@ -5,20 +5,19 @@ Pure functions of touches (an item and a moment each); the shell, Python and the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ltocf.data.catalogue import Catalogue
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Rows
-from ltocf.data.moments import clock_now, first_touched, moments, present
+from ltocf.data.times import moments
 from ltocf.errors import ConfigError
 from ltocf.recommend.rules import Rules, Shelf
+from ltocf.recommend.rules.conditions import shelf_of
 
 BEFORE = 4  # trending: how many windows before the present one it is compared with
 DOUBT = 0.05  # trending: the probability that the bound of a ratio is too high
@@ -89,28 +88,6 @@ def newest(shelf: Shelf, window: timedelta | None = None) -> NDArray[np.float64]
         known &= arrived > np.datetime64(shelf.now - window, "us")
     seconds = np.where(known, arrived, np.datetime64(0, "us")).astype(np.int64) / 1e6
     return np.where(known, np.maximum(seconds, 1e-6), 0.0)
-
-
-def shelf_of(dataset: Dataset, now: datetime | None = None) -> Shelf:
-    """The catalogue of a data set at `now`, by default that of its latest touch or arrival."""
-    known, seen = dataset.catalogue.memo, dataset.split.seen
-    shelf: Shelf | None = known.get("shelf")
-    if shelf is None:
-        latest = max(present(seen), _latest_arrival(dataset.catalogue, clock_now()))
-        shelf = known["shelf"] = Shelf(
-            dataset.catalogue, latest, cache(lambda: first_touched(seen))
-        )
-    return shelf if now is None else replace(shelf, now=now)
-
-
-def _latest_arrival(catalogue: Catalogue, until: datetime) -> datetime:
-    """The latest arrival of an item until `until`; datetime.min if there is none."""
-    role = catalogue.role("arrival")
-    if role is None or catalogue.kinds[role] != "time":
-        return datetime.min
-    arrivals = catalogue.table[role]
-    found = arrivals.filter(arrivals <= until).max()
-    return found if isinstance(found, datetime) else datetime.min
 
 
 def board_values(

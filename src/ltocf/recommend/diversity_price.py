@@ -15,15 +15,14 @@ from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.beyond import intra_list_diversity
 from ltocf.ranking.metrics import find_hits, list_metrics, testable_users
-from ltocf.recommend.boards import shelf_of
-from ltocf.recommend.fitted import FittedModel
-from ltocf.recommend.lists import ListOptions, make_lists
+from ltocf.recommend.lists import FittedModel, ListOptions, make_lists
 from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
+from ltocf.recommend.rules.conditions import shelf_of
 from ltocf.recommend.rules.diversity import item_likeness
 from ltocf.scorers.complete import complete
 from ltocf.training.fitting import choose_epochs
-from ltocf.training.validation import with_validation
+from ltocf.training.protocol import with_validation
 
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 USERS = 2000  # more of them would not tell the levels apart any better

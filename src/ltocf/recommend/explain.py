@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ltocf.data.catalogue import Catalogue
 from ltocf.data.interactions import Id, Rows
-from ltocf.recommend.fitted import FittedModel
+from ltocf.recommend.lists import FittedModel
 from ltocf.recommend.people import Person, joined_histories
 from ltocf.recommend.tables import with_display
 

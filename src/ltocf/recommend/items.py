@@ -10,8 +10,8 @@ import polars as pl
 
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Rows
-from ltocf.recommend.boards import shelf_of
 from ltocf.recommend.rules import Condition
+from ltocf.recommend.rules.conditions import shelf_of
 
 EXAMPLES = 3
 

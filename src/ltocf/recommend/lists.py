@@ -7,24 +7,73 @@ catalogue's to say (`names`), and why it is listed is told in `explain.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ltocf.data.interactions import Id, IdMap, Rows
+from ltocf.data.catalogue import ItemChange
+from ltocf.data.dataset import Dataset
+from ltocf.data.interactions import Id, IdMap, Interactions, Rows
 from ltocf.ranking.top_k import Ranked, rank, tile_bytes
-from ltocf.recommend.boards import shelf_of
-from ltocf.recommend.fitted import FittedModel
 from ltocf.recommend.ids import as_list, known_rows
 from ltocf.recommend.people import Person, score_people
 from ltocf.recommend.rules import ItemRules, Rules
-from ltocf.recommend.rules.diversity import item_likeness
+from ltocf.recommend.rules.conditions import shelf_of
+from ltocf.recommend.rules.diversity import Likeness, item_likeness, vectors_of
 from ltocf.recommend.rules.impressions import fading, scale_, scaled
 from ltocf.recommend.rules.reorder import pool_size, reordered
-from ltocf.scorers.scorer import Scores
+from ltocf.scorers.complete import complete
+from ltocf.scorers.scorer import Scorer, Scores
+
+if TYPE_CHECKING:
+    from ltocf.models.base import Model
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """What lists are made of: a model's scorer, its data, and the pairs that it learned from. The
+    model itself is built only when it is asked for, since that needs torch."""
+
+    dataset: Dataset
+    scorer: Scorer
+    train: Interactions
+    make_model: Callable[[], Model]
+
+    @cached_property
+    def model(self) -> Model:
+        return self.make_model()
+
+    def with_items(self, changes: Sequence[ItemChange]) -> FittedModel:
+        """The same model beside a catalogue after these changes: a new item is scored as if it had
+        been there in training and nobody had touched it."""
+        dataset = self.dataset.with_changes(changes)
+        ids, tags = dataset.catalogue.ids, dataset.split.train.item_tags
+        train = self.train.on_items(ids, tags)
+        rows = ids.find([change.item for change in changes])
+        changed = rows[train.item_degrees[rows] == 0]
+        scorer = complete(self.scorer, train, self.train.n_items, changed)
+        return replace(self, dataset=dataset, scorer=scorer, train=train)
+
+    @property
+    def seen(self) -> Interactions:
+        """What known users have liked: whoever has nothing of it gets what is popular."""
+        return self.dataset.split.seen
+
+    @property
+    def known(self) -> Interactions:
+        """The items that known users have seen, liked or not, which are not recommended to them."""
+        return self.dataset.split.known
+
+    @cached_property
+    def item_vectors(self) -> Likeness:
+        """The vectors by which the model finds items alike."""
+        vectors = self.scorer.vectors()
+        return vectors_of(None if vectors is None else vectors.items, self.seen)
+
 
 Mask = NDArray[np.bool_]
 

@@ -16,14 +16,14 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Id
 from ltocf.deadlines import Deadline, parse_seconds, usual_seconds
 from ltocf.errors import ConfigError
-from ltocf.machine.forks import refuse_forked
+from ltocf.machine.threads import refuse_forked
 from ltocf.progress import Progress, show_progress, silent
 from ltocf.ranking.top_k import length_of_list
 from ltocf.recommend.boards import board
 from ltocf.recommend.explain import Explanation, explain
-from ltocf.recommend.fitted import FittedModel
 from ltocf.recommend.ids import known_rows, rows_of_histories, unknown_ids
 from ltocf.recommend.lists import (
+    FittedModel,
     ListOptions,
     blocked_items,
     make_lists,
@@ -33,8 +33,7 @@ from ltocf.recommend.lists import (
 from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
 from ltocf.recommend.tables import items_table, ranked_table
-from ltocf.runs.loading import load_scorer
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, load_scorer
 from ltocf.runs.settings import given_settings, make_config
 from ltocf.scorers.complete import complete
 from ltocf.scorers.scorer import Scorer
@@ -330,7 +329,7 @@ class Recommender:
     def evaluate(self, ks: Sequence[int] = ()) -> Metrics:
         """Metrics on the test pairs of the data set that was fitted; `ks` are lengths of lists."""
         from ltocf.ranking.metrics import evaluate
-        from ltocf.training.testing import list_lengths, question
+        from ltocf.training.protocol import list_lengths, question
 
         split = self.dataset.split
         likeness = self.dataset.catalogue.likeness

@@ -10,10 +10,9 @@ import polars as pl
 
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Rows
-from ltocf.recommend.boards import shelf_of
-from ltocf.recommend.fitted import FittedModel
-from ltocf.recommend.lists import ItemList
+from ltocf.recommend.lists import FittedModel, ItemList
 from ltocf.recommend.rules import ItemRules, Rules
+from ltocf.recommend.rules.conditions import shelf_of
 from ltocf.storage.files import replacing
 
 OURS = {"user", "rank", "item", "similar", "score", "source", "contribution", "moved_by"}

@@ -14,9 +14,9 @@ from ltocf.data.splits import Split
 from ltocf.errors import ConfigError, DataError
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, PerUser, beyond_at, evaluate_users
-from ltocf.runs.loading import load_run
+from ltocf.runs.run import load_run
 from ltocf.scorers.complete import complete
-from ltocf.training.testing import question
+from ltocf.training.protocol import question
 
 BLUE = "#2b6cb0"
 AT_ONCE = 2**22  # resampled users in memory

@@ -15,15 +15,13 @@ from ltocf.models.base import Model
 from ltocf.pictures.curves import draw_curves
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.loading import load_run
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, load_run
 from ltocf.runs.versions import MARKER
 from ltocf.scorers.complete import complete
 from ltocf.storage.files import refuse_occupied
-from ltocf.training.columns import check_processes
 from ltocf.training.fitting import build, cut_for, fit, require_room
+from ltocf.training.protocol import list_lengths, question
 from ltocf.training.records import EpochRecord, TrainState, with_record
-from ltocf.training.testing import list_lengths, question
 
 
 def start_run(
@@ -36,7 +34,7 @@ def start_run(
     # A wrong setting must fail before anything is written.
     model = build(config, dataset)
     require_room(model)
-    check_processes(model)
+    model.columns.check(type(model).__name__)  # that as many processes as there are can train it
     if (start := starting_point(config, dataset)) is not None:
         start(model)
     if is_first():

@@ -8,9 +8,8 @@ from pathlib import Path
 from ltocf.data.ingest.growth import with_every_pair
 from ltocf.errors import ConfigError, RunError
 from ltocf.progress import Progress, silent
-from ltocf.runs.loading import as_run
 from ltocf.runs.pipeline import starting_point
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, as_run
 from ltocf.runs.versions import MARKER
 from ltocf.storage.files import refuse_occupied
 from ltocf.training.fitting import fit_for, is_solved

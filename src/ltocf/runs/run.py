@@ -19,23 +19,26 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ltocf import __version__
 from ltocf.config import RunConfig, to_toml
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError, DataError, RunError
-from ltocf.runs.portrait import PORTRAIT, Portrait
-from ltocf.runs.run_files import IDENTITY, RunFiles, read_digests
-from ltocf.runs.scorer_files import (
+from ltocf.runs.run_files import (
+    IDENTITY,
     SCORER,
     WEIGHTS,
+    ReplacedError,
+    RunFiles,
     as_arrays,
+    read_digests,
     read_scorer,
     write_scorer,
     write_weights,
@@ -43,7 +46,7 @@ from ltocf.runs.scorer_files import (
 from ltocf.runs.settings import read_config
 from ltocf.runs.versions import MARKER, METRICS, current_path, refuse_foreign
 from ltocf.scorers.scorer import Scorer
-from ltocf.storage.digests import Digests, read_at_rest
+from ltocf.storage.digests import ATTEMPTS, Digests, read_at_rest
 from ltocf.storage.files import new_directory
 
 if TYPE_CHECKING:  # these need torch, which takes seconds to load and which making a list does not
@@ -56,6 +59,35 @@ HISTORY = "history.jsonl"
 EVENTS = "events.db"  # the events since training, if the run is served
 COMPARISON = "auto.json"
 COUNTERS = ("epoch", "best_epoch", "best_metric", "stale", "stage", "epochs")
+PORTRAIT = "portrait.json"
+POINTS = 101  # of a drawn response
+Contents = TypeVar("Contents")
+
+
+class Portrait(NamedTuple):
+    """What is drawn of a trained model, saved with the run: drawing it needs no torch."""
+
+    times: list[float]  # when the states of an ODE are read
+    response: dict[str, list[float]] | None  # "x", and the response at x for each named curve
+
+    @classmethod
+    def of(cls, model: Model) -> Portrait:
+        import torch
+
+        try:
+            responses = model.responses()
+        except ConfigError:  # the model is not a polynomial of the graph
+            return cls(model.extracted_times(), None)
+        x = torch.linspace(-1, 1, POINTS, dtype=torch.float64)
+        curves = {name: of(x).detach().tolist() for name, of in responses.items()}
+        return cls(model.extracted_times(), {"x": x.tolist()} | curves)
+
+    @classmethod
+    def from_json(cls, text: str) -> Portrait:
+        return cls(**json.loads(text))
+
+    def to_json(self) -> str:
+        return json.dumps(self._asdict()) + "\n"
 
 
 class Run:
@@ -266,3 +298,28 @@ def keep_events(path: Path) -> None:
 def library_versions() -> dict[str, str]:
     ours = {"ltocf": __version__, "python": platform.python_version()}
     return ours | {name: version(name) for name in ("torch", "numpy", "numba", "scipy")}
+
+
+def load_run(path: Path) -> tuple[Run, Model]:
+    """A trained run and its model, from the same version of the files."""
+    return _at_once(path, lambda run: run.load())
+
+
+def load_scorer(path: Path) -> tuple[Run, Scorer]:
+    """A trained run and its scorer, from the same version of the files."""
+    return _at_once(path, lambda run: run.scorer())
+
+
+def _at_once(path: Path, read: Callable[[Run], Contents]) -> tuple[Run, Contents]:
+    for _ in range(ATTEMPTS):
+        run = Run.open(path)
+        try:
+            return run, read(run)
+        except ReplacedError:
+            continue
+    raise ReplacedError(f"{path}: other processes keep replacing it; try again later")
+
+
+def as_run(run: Run | str | Path) -> Run:
+    """The run itself, or the one at a path."""
+    return run if isinstance(run, Run) else Run.open(Path(run))

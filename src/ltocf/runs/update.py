@@ -26,8 +26,7 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
-from ltocf.runs.loading import as_run
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, as_run
 from ltocf.runs.versions import (
     MARKER,
     SEARCH,
@@ -42,7 +41,7 @@ from ltocf.runs.versions import (
 from ltocf.scorers.complete import complete
 from ltocf.storage.files import real, refuse_occupied, remove, writing
 from ltocf.training.fitting import fit
-from ltocf.training.testing import list_lengths, question
+from ltocf.training.protocol import list_lengths, question
 
 EPOCHS = 2
 SLOWER = 0.25  # the learning rate of an update, relative to that of the first training

@@ -7,7 +7,7 @@ from ltocf.models import build_model
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate
 from ltocf.runs.run import Run
-from ltocf.training.testing import question
+from ltocf.training.protocol import question
 
 LARGEST_EASE = 6000  # users or items, whichever are fewer: beyond it takes longer than GF-CF
 EASE_L2 = 500.0

@@ -18,7 +18,7 @@ from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Trial, key_of
 from ltocf.search.trainings import trained_on_everything
-from ltocf.training.validation import everything
+from ltocf.training.protocol import everything
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from ltocf.search.journal import Journal, Trial
 from ltocf.search.judging import Judges
 from ltocf.search.publishing import Choice, WholeModels
 from ltocf.search.results import Keeper, Row, SearchResult, report
-from ltocf.training.validation import with_validation
+from ltocf.training.protocol import with_validation
 
 FIRST = "popularity"
 SHARE = 0.25  # of the time, at most, goes into saving and into blending

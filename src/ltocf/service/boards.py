@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ltocf.data.moments import moments, present
-from ltocf.recommend.boards import Touches, board_values, shelf_of, top_rows
+from ltocf.data.times import moments, present
+from ltocf.recommend.boards import Touches, board_values, top_rows
 from ltocf.recommend.rules import Rules, Shelf
+from ltocf.recommend.rules.conditions import shelf_of
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import EventStore
 from ltocf.service.store.recent import COUNTED, latest_events

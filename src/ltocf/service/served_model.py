@@ -16,15 +16,13 @@ from ltocf.data.ingest.cells.kinds import count_of_kind, parse_kinds
 from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.data.times import clock
 from ltocf.errors import ConfigError
-from ltocf.recommend.boards import shelf_of
 from ltocf.recommend.explain import reasons_of
-from ltocf.recommend.fitted import FittedModel
-from ltocf.recommend.lists import ItemList
+from ltocf.recommend.lists import FittedModel, ItemList
 from ltocf.recommend.people import NOTHING, Person
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import ItemRules, Rules
-from ltocf.runs.portrait import Portrait
-from ltocf.runs.run import Run
+from ltocf.recommend.rules.conditions import shelf_of
+from ltocf.runs.run import Portrait, Run
 from ltocf.scorers.scorer import NOBODY
 from ltocf.service.problems import Unknown
 from ltocf.service.store.events import Event, EventStore

@@ -17,7 +17,7 @@ from ltocf.data.sources.published import Portion, portion_of
 from ltocf.models import MODELS
 from ltocf.models.ltocf import LTOCFConfig
 from ltocf.runs.settings import make_config, means_something
-from ltocf.training.validation import with_validation
+from ltocf.training.protocol import with_validation
 
 Budget = Literal["quick", "full"]
 # The quick budget shows that every path works, in seconds; its figures mean little.

@@ -24,7 +24,7 @@ def split_over_processes(model: Model) -> Iterator[None]:
     if count() == 1:
         yield
         return
-    check_processes(model)
+    model.columns.check(type(model).__name__)
     for value in model.state_dict().values():
         if value.ndim < 2:  # such as times: they are not split, and must be the same everywhere
             same_at_all_(value)
@@ -33,11 +33,6 @@ def split_over_processes(model: Model) -> Iterator[None]:
     model.columns.split_(table)
     yield
     model.columns.join_(table)
-
-
-def check_processes(model: Model) -> None:
-    """A ConfigError if the model cannot be trained by as many processes as there are."""
-    model.columns.check(type(model).__name__)
 
 
 # In a model that can be split, every tensor with two dimensions is a table of embeddings: the

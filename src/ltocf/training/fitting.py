@@ -19,9 +19,9 @@ from ltocf.models import MODELS, build_model, check_settings
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.training.popularity import fit_popularity_
+from ltocf.training.protocol import everything, with_validation
 from ltocf.training.records import AfterEpoch, EpochRecord, TrainState
 from ltocf.training.training import train
-from ltocf.training.validation import everything, with_validation
 
 Start = Callable[[Model], None]  # sets the parameters that training begins with
 FEWEST_PAIRS = 500  # that times learn on: with fewer held-out pairs, the times overfit them

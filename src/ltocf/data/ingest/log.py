@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from ltocf.data.ingest.cells import values
-from ltocf.data.ingest.cells.codes import Codes
 from ltocf.data.ingest.cells.complaints import unused_columns, what_is_wrong
 from ltocf.data.ingest.cells.kinds import kind_expression, parse_kinds, weight_of_row
 from ltocf.data.ingest.cells.moments import Moments, find_moments
+from ltocf.data.ingest.cells.values import Codes
 from ltocf.data.ingest.columns import LogColumns, choose_columns, require
 from ltocf.data.ingest.readers import EXTRA, LogSource, Table, open_log, reading
 from ltocf.data.ingest.recipe import Reading

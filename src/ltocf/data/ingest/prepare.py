@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time as clock
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,14 @@ import polars as pl
 from ltocf.data.dataset_files import MARKER, write_dataset
 from ltocf.data.ids import shorten_id
 from ltocf.data.ingest.byte_files import STANDARD_INPUT, log_digest
+from ltocf.data.ingest.columns import LogColumns
 from ltocf.data.ingest.item_table import describe_items, item_notes
 from ltocf.data.ingest.log import REASONS, Log
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.ingest.recipe import Reading
 from ltocf.data.ingest.recipe import Recipe as Recipe
-from ltocf.data.ingest.report import PrepareReport
 from ltocf.data.pairs.columns import ColumnFiles
-from ltocf.data.pairs.cuts import cut_test, cut_validation, refuse_empty
-from ltocf.data.pairs.renumbering import PairRenumbering
+from ltocf.data.pairs.cuts import SplitKind, cut_test, cut_validation, refuse_empty
 from ltocf.data.pairs.store import (
     OPTIONAL_TYPES,
     REST,
@@ -37,13 +36,96 @@ from ltocf.data.pairs.store import (
     settle,
     take,
 )
-from ltocf.data.pairs.thinning import cap_users, drop_rare, meet_unknown
+from ltocf.data.pairs.thinning import PairRenumbering, cap_users, drop_rare, meet_unknown
 from ltocf.errors import ConfigError
 from ltocf.progress import Progress, silent
 from ltocf.storage.files import new_directory
 
 CHUNK_ROWS = 1_000_000
 CODED = {"user": np.uint32, "item": np.uint32, "subset": np.uint8}
+
+
+@dataclass(frozen=True)
+class PrepareReport:
+    """The counts of one `prepare`; `lines` are for people, `to_dict` is for programs."""
+
+    output: str
+    columns: LogColumns
+    notes: tuple[str, ...]  # what was found out about the log's form
+    rows: int
+    skipped: int  # rows that cannot be read
+    skipped_reasons: tuple[str, ...]  # the first of them
+    below_threshold: int
+    returns: int  # rows that take something back
+    passed_over: int  # rows of a kind that counts 0
+    duplicates: int
+    taken_back: int  # pairs of which nothing is left after returns, or that were hidden
+    over_the_cap: int  # pairs of users who have more than asked for
+    too_few: int  # pairs of users or items with fewer interactions than asked for
+    unknown_to_train: int  # test pairs of users or items that train does not know
+    split: SplitKind
+    counts: dict[str, int]
+    unnamed_items: int | None  # items that the table of names does not know
+    seconds: float
+    untouched_items: int = 0  # items of the table that nobody touched
+
+    @property
+    def density(self) -> float:
+        pairs = self.counts["train"] + self.counts["valid"] + self.counts["test"]
+        return pairs / (self.counts["users"] * self.counts["items"])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "density": self.density}
+
+    def lines(self) -> list[str]:
+        """What did not happen is not mentioned."""
+        counts = self.counts
+        dropped = {
+            "rows that cannot be read": self.skipped,
+            "rows of a kind that counts 0": self.passed_over,
+            "repeated pair, merged": self.duplicates,
+            "taken back or hidden": self.taken_back,
+            "beyond the latest that were asked for of a user (--max-user)": self.over_the_cap,
+            "user or item with too few interactions": self.too_few,
+            "test pairs whose user or item train does not know; 'ltocf refit' learns them too": (
+                self.unknown_to_train
+            ),
+        }
+        return [
+            *self.notes,
+            f"columns: {self.columns.describe()}",
+            f"read: {self.rows:,} rows",
+            *(f"left out: {count:,} ({why})" for why, count in dropped.items() if count),
+            *(f"  {reason}" for reason in self.skipped_reasons),
+            *self._not_liked(),
+            f"kept: {counts['users']:,} users x {counts['items']:,} items, "
+            f"density {self.density:.4%}",
+            self._split(),
+            *(
+                [f"items of the catalogue that nobody touched yet: {self.untouched_items:,}"]
+                if self.untouched_items
+                else []
+            ),
+            *([f"without a name: {self.unnamed_items:,} items"] if self.unnamed_items else []),
+            f"written to {self.output} in {self.seconds:.1f} s",
+        ]
+
+    def _not_liked(self) -> list[str]:
+        if not self.below_threshold:
+            return []
+        return [
+            f"not liked: {self.below_threshold:,} rows with a rating below the threshold or none; "
+            f"{self.counts['unliked']:,} pairs are kept as seen, to be neither learned nor "
+            "recommended"
+        ]
+
+    def _split(self) -> str:
+        if self.split == "none":
+            return f"split: none, all {self.counts['train']:,} train and nothing is left to test"
+        subsets = ", ".join(
+            f"{subset} {self.counts[subset]:,}" for subset in ("train", "valid", "test")
+        )
+        return f"split: {subsets} ({self.split})"
 
 
 def prepare(

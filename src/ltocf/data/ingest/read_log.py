@@ -14,7 +14,6 @@ from ltocf.data.ingest.log import Log
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.ingest.recipe import Reading
 from ltocf.data.interactions import Interactions
-from ltocf.data.pairs.renumbering import PairRenumbering
 from ltocf.data.pairs.store import (
     LEAST_WEIGHT,
     TRAIN,
@@ -25,6 +24,7 @@ from ltocf.data.pairs.store import (
     settle,
     take,
 )
+from ltocf.data.pairs.thinning import PairRenumbering
 from ltocf.data.times import TimeForm
 
 

@@ -28,7 +28,7 @@ from ltocf.data.ingest.roles import WORDS
 from ltocf.data.ingest.text_form import TextOptions, find_form
 from ltocf.data.parquet_trial import refuse_unreadable
 from ltocf.errors import DataError
-from ltocf.machine.forks import refuse_forked
+from ltocf.machine.threads import refuse_forked
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -51,8 +51,10 @@ class Reading:
             raise ConfigError(
                 f"kind {self.kind!r} needs the weight of each kind: weigh= (--weigh view=1,cart=3)"
             )
-        parse_kinds(self.weigh)
-        check_time_format(self.time_format)
+        if self.weigh is not None:
+            parse_kinds(self.weigh)
+        if self.time_format is not None:
+            check_time_format(self.time_format)
 
     def text_options(self) -> TextOptions:
         return TextOptions(self.separator, self.header, self.encoding)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ltocf.data.interactions import Interactions
-from ltocf.data.pairs.columns import Arrays, ColumnArrays, ColumnFiles, Columns
-from ltocf.data.pairs.keys import distinct, pair_keys
+from ltocf.data.pairs.columns import Arrays, ColumnArrays, ColumnFiles, Columns, distinct, pair_keys
 
 BUCKET_ROWS = 4_000_000
 # The subsets of a data set. Of a pair that is in several, the first counts.

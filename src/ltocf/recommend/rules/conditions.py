@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from ltocf.data.attributes import Kind, as_flag, as_moment
 from ltocf.data.catalogue import Catalogue
-from ltocf.data.moments import clock_now
+from ltocf.data.dataset import Dataset
+from ltocf.data.times import clock_now, first_touched, present
 from ltocf.errors import ConfigError
 
 Mask = NDArray[np.bool_]
@@ -172,3 +173,25 @@ def _is_text(column: pl.Series, text: str) -> pl.Series:
 
 def _contains_text(column: pl.Series, text: str) -> pl.Series:
     return column.str.to_lowercase().str.contains(text, literal=True)
+
+
+def shelf_of(dataset: Dataset, now: datetime | None = None) -> Shelf:
+    """The catalogue of a data set at `now`, by default that of its latest touch or arrival."""
+    known, seen = dataset.catalogue.memo, dataset.split.seen
+    shelf: Shelf | None = known.get("shelf")
+    if shelf is None:
+        latest = max(present(seen), _latest_arrival(dataset.catalogue, clock_now()))
+        shelf = known["shelf"] = Shelf(
+            dataset.catalogue, latest, cache(lambda: first_touched(seen))
+        )
+    return shelf if now is None else replace(shelf, now=now)
+
+
+def _latest_arrival(catalogue: Catalogue, until: datetime) -> datetime:
+    """The latest arrival of an item until `until`; datetime.min if there is none."""
+    role = catalogue.role("arrival")
+    if role is None or catalogue.kinds[role] != "time":
+        return datetime.min
+    arrivals = catalogue.table[role]
+    found = arrivals.filter(arrivals <= until).max()
+    return found if isinstance(found, datetime) else datetime.min

@@ -33,7 +33,7 @@ from ltocf.search.process.keeping import RunKeeper
 from ltocf.search.results import SearchResult
 from ltocf.search.searching import Search
 from ltocf.storage.files import refuse_occupied, writing
-from ltocf.training.testing import list_lengths, question
+from ltocf.training.protocol import list_lengths, question
 
 EVERY = 0.25  # seconds between reports of progress
 

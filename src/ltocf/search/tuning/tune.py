@@ -21,8 +21,8 @@ from ltocf.scorers.complete import complete_for
 from ltocf.search.tuning.dimensions import SearchDimension
 from ltocf.storage.files import replacing, writing
 from ltocf.training.fitting import choose_epochs
+from ltocf.training.protocol import with_validation
 from ltocf.training.records import SELECT_BY, EpochRecord, TrainState
-from ltocf.training.validation import with_validation
 
 if TYPE_CHECKING:
     import optuna

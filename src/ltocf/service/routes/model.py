@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from ltocf.errors import RunError
-from ltocf.runs.portrait import Portrait
+from ltocf.runs.run import Portrait
 from ltocf.service.boards import KINDS, categories
 from ltocf.service.engine import Engine
 from ltocf.service.observing.telemetry import Telemetry, by_model

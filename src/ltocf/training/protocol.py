@@ -1,21 +1,31 @@
-"""Which training pairs are held out for validation: they are chosen as the test pairs were."""
+"""The protocol: which pairs are held out for validation, chosen as the test pairs were; and what a
+test asks of a model, lists for known users or for people whom it has never seen."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
 
 from ltocf.config import TrainConfig, ValidationCut
+from ltocf.data.histories import histories_of
+from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.splits import Split, hold_out_validation
 from ltocf.errors import ConfigError, DataError
+from ltocf.scorers.scorer import Scorer
+
+FEWEST = 50  # with fewer pairs, chance would choose the epoch
+USUAL_SHARE, LEAST_SHARE, LARGEST_SHARE = 0.1, 0.05, 0.25
+TEST_KS = (10, 20, 50)  # the lengths of lists that a test reports
+HISTORY = 0.8  # of a held-out person's items: the model sees these and must find the rest
 
 
 def everything(split: Split) -> Split:
     """The split without validation pairs: all pairs but those of test are in train."""
     return replace(split, train=split.seen, valid=split.valid.empty())
-
-
-FEWEST = 50  # with fewer pairs, chance would choose the epoch
-USUAL_SHARE, LEAST_SHARE, LARGEST_SHARE = 0.1, 0.05, 0.25
 
 
 def with_validation(split: Split, config: TrainConfig, seed: int, *, fewest: int = FEWEST) -> Split:
@@ -56,3 +66,40 @@ def usual_share(split: Split, cut: ValidationCut) -> float:
     if cut not in ("latest", "temporal") or not n_test:
         return USUAL_SHARE
     return min(max(n_test / (len(split.seen) + n_test), LEAST_SHARE), LARGEST_SHARE)
+
+
+class Question(NamedTuple):
+    """The arguments of `evaluate`: what scores users, what they should get, what they have."""
+
+    scorer: Callable[[Rows], Any]
+    wanted: Interactions
+    seen: Interactions
+
+
+def question(scorer: Scorer, split: Split) -> Question:
+    """The test of a split. In a split by users, the model gets most of each test person's history
+    and must find the rest, as in the papers on Mult-VAE and EASE."""
+    if split.kind != "users":
+        return Question(scorer, split.test, split.seen)
+    history, wanted = cut_histories(split.test)
+    rows = histories_of(history)
+
+    def folded_in(users: Rows) -> Any:
+        return scorer.from_history(csr_array(rows[users]))
+
+    return Question(folded_in, wanted, split.seen.union(history))
+
+
+def list_lengths(split: Split) -> tuple[int, ...]:
+    """The lengths of lists that are reported unless others are asked for."""
+    return (*TEST_KS, 100) if split.kind == "users" else TEST_KS
+
+
+def cut_histories(pairs: Interactions) -> tuple[Interactions, Interactions]:
+    """A random 80 % of each person's items, always the same ones, and the rest, at least one."""
+    lots = np.random.default_rng(0).random(len(pairs))
+    order = np.lexsort((lots, pairs.users))
+    place = np.empty(len(pairs), dtype=np.int64)
+    place[order] = np.arange(len(pairs)) - pairs.indptr[pairs.users]
+    known = place < np.floor(HISTORY * pairs.user_degrees[pairs.users])
+    return pairs.select(known), pairs.select(~known)
