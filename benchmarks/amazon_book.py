@@ -30,7 +30,7 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.machine.threads import use_threads
 from ltocf.models import build_model
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
-from ltocf.training.validation import with_validation
+from ltocf.training.protocol import with_validation
 
 SAMPLE = 3000  # people who judge a setting
 PUBLISHED = {"gfcf": (0.0710, 0.0584), "itemknn": (0.0736, 0.0606)}  # on all training pairs
