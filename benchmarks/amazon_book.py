@@ -20,8 +20,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ltocf.threads import use_threads
-
 from benchmarks.measure import machine, recall_and_ndcg
 from ltocf.config import TrainConfig
 from ltocf.data.interactions import Interactions, Rows
