@@ -43,6 +43,10 @@ def scores(model: GFCF | BSPM | ChebyCF) -> Tensor:
     return torch.from_numpy(model.scorer()(np.arange(model.graph.n_users, dtype=np.int32))).double()
 
 
+def scores_of(model: GFCF, start: int, stop: int) -> Tensor:
+    return torch.from_numpy(model.scorer()(np.arange(start, stop, dtype=np.int32))).double()
+
+
 def ideal(R: Tensor, N: Tensor, rank: int, power: float) -> Tensor:
     V = torch.linalg.svd(N)[2][:rank].T
     degrees = R.sum(0)
@@ -55,6 +59,17 @@ def test_gfcf_is_one_step_plus_the_ideal_filter(
 ) -> None:
     expected = R @ N.T @ N + 0.3 * ideal(R, N, 5, 0.5)
     assert_close(scores(GFCF(graph, GFCF.Config(rank=5))), expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("share", [0.0, 1e9])
+def test_gfcf_scores_alike_from_neighbours_and_from_all_pairs(
+    graph: BipartiteGraph, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = GFCF(graph, GFCF.Config(rank=5))
+    expected = scores(model)
+    monkeypatch.setattr("ltocf.scorers.item_filter.REACHED", share)
+    some = [scores_of(model, start, start + 3) for start in range(0, graph.n_users, 3)]
+    assert_close(torch.cat(some), expected, atol=1e-6, rtol=0)
 
 
 def test_gfcf_without_the_ideal_filter_is_one_step(

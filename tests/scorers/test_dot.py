@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions
 from ltocf.scorers.dot import DotScorer, FoldIn
+from ltocf.scorers.scorer import dot_products
 
 EVERYBODY = np.arange(2, dtype=np.int32)
 USERS = np.array([[1, 0], [0, 2]], np.float32)
@@ -77,3 +78,12 @@ def test_its_parts_make_it_again() -> None:
     weighed = scorer(folds=True).with_popularity(0.5)
     again = DotScorer.of_parts(weighed.parts(), TRAIN)
     np.testing.assert_array_equal(again(EVERYBODY), weighed(EVERYBODY))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 16, 17])
+def test_few_vectors_have_the_products_of_many(count: int) -> None:
+    random = np.random.default_rng(0)
+    vectors, table = (random.random((n, 5), dtype=np.float32) for n in (count, 40))
+    found = dot_products(vectors, table)
+    assert found.shape == (count, 40) and found.flags.c_contiguous
+    np.testing.assert_allclose(found, vectors.astype(float) @ table.astype(float).T, rtol=1e-5)

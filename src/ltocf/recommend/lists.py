@@ -107,9 +107,10 @@ def blocked_items(
     ids: IdMap, candidates: Iterable[Id] | None, exclude: Id | Iterable[Id]
 ) -> Mask | None:
     """A mask of the items that nobody may get, if there are any. (n_items,)"""
-    out = ids.find(as_list(exclude))
-    if candidates is None and not len(out):
+    excluded = as_list(exclude)
+    if candidates is None and not excluded:
         return None
+    out = ids.find(excluded)
     blocked = np.full(len(ids), candidates is not None)
     if candidates is not None:
         blocked[known_rows(ids, candidates, "candidate", strict=False)] = False

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.item_tags import tags_as_users
-from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms, Vectors, cosines
+from ltocf.scorers.scorer import (
+    NOBODY,
+    Formula,
+    Parts,
+    Scorer,
+    Scores,
+    Terms,
+    Vectors,
+    cosines,
+    dot_products,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -72,7 +82,7 @@ class DotScorer(Scorer):
         return self._scores(self.users[users])
 
     def _scores(self, vectors: Scores) -> Scores:
-        scores: Scores = vectors @ self.items.T
+        scores = dot_products(vectors, self.items)
         if self.bias is not None:
             scores += self.bias
         return scores

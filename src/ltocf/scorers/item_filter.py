@@ -11,13 +11,15 @@ from scipy.sparse import csr_array
 
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
-from ltocf.scorers.of_histories import LinearScorer
-from ltocf.scorers.scorer import Scores
+from ltocf.scorers.of_histories import LinearScorer, rows_times
+from ltocf.scorers.scorer import Scores, dot_products
 
 if TYPE_CHECKING:
     from ltocf.graph.neighbours import Neighbours
 
 FEW = 8  # columns that SciPy filters no slower than the kernels, which take whole registers
+LINEAR = 3  # coefficients on A of a polynomial of first degree in P
+REACHED = 0.5  # of all pairs, for each row, beyond which rows are not filtered one by one
 COLUMNS = 64  # of one run of the recurrence: its tables stay cached
 
 Signals = NDArray[np.float32] | csr_array  # (n_items, any)
@@ -73,11 +75,29 @@ class ItemFilterScorer(LinearScorer):
         return csr_array(self.normalised.T)
 
     def score_histories(self, histories: csr_array) -> Scores:
-        scaled = histories.astype(np.float32) * self.arrays["before"]
-        scores: Scores = np.ascontiguousarray(self.filter(csr_array(scaled.T)).T)
+        scaled = csr_array(histories.astype(np.float32) * self.arrays["before"])
+        scores = self._by_neighbours(scaled)
+        if scores is None:
+            scores = np.ascontiguousarray(self.filter(csr_array(scaled.T)).T)
         scores *= self.arrays["after"]
         weights = (histories @ self.arrays["left"]).astype(np.float32)
-        scores += weights @ self.arrays["right"].T
+        scores += dot_products(weights, self.arrays["right"])
+        return scores
+
+    def _by_neighbours(self, signals: csr_array) -> Scores | None:
+        """p(P) of rows of items, if p is linear, from the users who have these items and what else
+        they have. None where that is too much: then to go through all pairs is faster."""
+        if len(self.arrays["coefficients"]) != LINEAR:
+            return None
+        reached = csr_array(signals @ self.normalised_transpose)
+        pairs = int(self.fitted_to.user_degrees[reached.indices].sum())
+        if pairs > REACHED * len(self.fitted_to) * signals.shape[0]:
+            return None
+        constant, _, slope = self.arrays["coefficients"].tolist()  # of T_1(2 P - 1) = 2 P - 1
+        scores = rows_times(reached, self.normalised)
+        scores *= np.float32(2 * slope)
+        owners = np.repeat(np.arange(signals.shape[0]), np.diff(signals.indptr))
+        scores[owners, signals.indices] += np.float32(constant - slope) * signals.data
         return scores
 
     def entries(self, rows: Rows, columns: Rows) -> NDArray[np.floating[Any]]:
@@ -85,13 +105,22 @@ class ItemFilterScorer(LinearScorer):
         found = np.empty((len(rows), len(columns)), np.float32)
         for start in range(0, len(columns), COLUMNS):
             some = slice(start, start + COLUMNS)
-            items = columns[some]
-            alone = (np.ones(len(items), np.float32), (items, np.arange(len(items))))
-            signals = csr_array(alone, shape=(self.train.n_items, len(items)))
-            found[:, some] = self.filter(signals, rows)
+            found[:, some] = self._entries(rows, columns[some])
         found *= self.arrays["before"][rows][:, None] * self.arrays["after"][columns]
         low: NDArray[np.float32] = self.arrays["left"][rows] @ self.arrays["right"][columns].T
         return found + low
+
+    def _entries(self, rows: Rows, columns: Rows) -> NDArray[np.float32]:
+        """Of p(P)."""
+        if len(self.arrays["coefficients"]) != LINEAR:
+            alone = (np.ones(len(columns), np.float32), (columns, np.arange(len(columns))))
+            return self.filter(csr_array(alone, shape=(self.train.n_items, len(columns))), rows)
+        constant, _, slope = self.arrays["coefficients"].tolist()
+        having = self.normalised_transpose  # by whom each item is touched
+        alike: NDArray[np.float32] = (having[rows] @ having[columns].T).toarray()
+        alike *= np.float32(2 * slope)
+        alike += np.float32(constant - slope) * (rows[:, None] == columns)
+        return alike
 
     def row_sums(self, rows: Rows) -> NDArray[np.floating[Any]]:
         whole, low = self._sums

@@ -3,6 +3,7 @@ scored alike."""
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
@@ -20,6 +21,7 @@ from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms
 
 SOME_ROWS = 1024  # of M that are made at a time
 FEW = 8  # rows that SciPy multiplies before compiled code of ours is loaded
+KERNELS = "ltocf.graph.kernels.sparse"
 Kind = TypeVar("Kind", bound="HistoryScorer")
 
 
@@ -123,8 +125,11 @@ class LinearScorer(HistoryScorer):
 
 def rows_times(rows: csr_array, matrix: csr_array | Scores) -> Scores:
     """rows @ matrix, dense, on all threads if there are many rows. Either way sums are taken in the
-    same order, so that one list is that of many to the last bit. (rows, columns)"""
-    if rows.shape[0] > FEW:
+    same order, so that one list is that of many to the last bit. (rows, columns)
+
+    SciPy lets no other thread run and takes longer, but compiled code takes long to load.
+    """
+    if rows.shape[0] > FEW or KERNELS in sys.modules:
         from ltocf.graph.kernels.sparse import times
 
         return times(rows, matrix)

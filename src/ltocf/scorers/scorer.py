@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Scores = NDArray[np.float32]
 NOBODY = -1  # in place of a user's row: somebody who was not there in training
+FEW_VECTORS = 16
 NO_SUM = (
     "this model's score is not a sum over the user's history, so it has no exact reasons; "
     "use ltocf, lightgcn or a linear filter such as gfcf"
@@ -167,6 +168,16 @@ class Scorer(ABC):
     def parts(self) -> Parts | None:
         """What a file has to keep of it; none for a scorer that only its model can make."""
         return None
+
+
+def dot_products(vectors: Scores, table: Scores) -> Scores:
+    """Of each vector with each row of the table. (len(vectors), len(table))"""
+    if 1 < len(vectors) <= FEW_VECTORS:
+        # BLAS copies what stands on the right into an order of its own: of the whole table, that
+        # takes several times as long as to multiply it by a few vectors.
+        return np.ascontiguousarray((table @ vectors.T).T)
+    found: Scores = vectors @ table.T
+    return found
 
 
 def cosines(vectors: Scores, rows: Rows) -> Scores:

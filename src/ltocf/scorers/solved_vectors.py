@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ltocf.data.interactions import Rows
 from ltocf.machine.threads import share_out
 from ltocf.scorers.of_histories import HistoryScorer
-from ltocf.scorers.scorer import NOBODY, Scores, Terms, Vectors, cosines
+from ltocf.scorers.scorer import NOBODY, Scores, Terms, Vectors, cosines, dot_products
 
 CHUNK = 512  # rows solved by one task
 PART = 1024  # entries of a row that are gathered at a time
@@ -26,8 +26,7 @@ class SolvedVectorsScorer(HistoryScorer):
     kind = "solved vectors"
 
     def score_histories(self, histories: csr_array) -> Scores:
-        scores: Scores = self._solved(histories) @ self.arrays["items"].T
-        return scores
+        return dot_products(self._solved(histories), self.arrays["items"])
 
     def _solved(self, weighted: csr_array) -> Scores:
         return solve_rows(weighted, self.arrays["items"], self.values)

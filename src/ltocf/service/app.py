@@ -34,7 +34,8 @@ from ltocf.service.routes import (
     recommendations,
     users,
 )
-from ltocf.service.routes.common import answer, live_of
+from ltocf.service.routes.common import answer, live_of, of_problem
+from ltocf.service.routes.plain_lists import PlainLists
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import EventStore
 from ltocf.service.wire import replies as s
@@ -78,6 +79,7 @@ def create_app(
     )
     app.state.live, app.state.telemetry, app.state.feed = live, telemetry, Feed()
     app.state.boards = Boards(store)
+    app.add_middleware(PlainLists)
     app.add_middleware(Guard, rules=rules, observe=telemetry.observe)
     app.add_middleware(Compression)
     app.add_middleware(
@@ -90,7 +92,7 @@ def create_app(
     _add_operations(app)
     add_page(app)
     app.add_exception_handler(Problem, _of_problem)
-    app.add_exception_handler(LtocfError, _of_error)
+    app.add_exception_handler(LtocfError, _of_problem)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
     return app
@@ -131,12 +133,8 @@ def _add_operations(app: FastAPI) -> None:
 
 
 async def _of_problem(request: Request, problem: Exception) -> Response:
-    assert isinstance(problem, Problem)
-    return answer({"detail": problem.detail}, problem.status)
-
-
-async def _of_error(request: Request, error: Exception) -> Response:
-    return answer({"detail": str(error)}, 422)
+    assert isinstance(problem, Problem | LtocfError)
+    return of_problem(problem)
 
 
 async def _of_validation(request: Request, error: Exception) -> Response:

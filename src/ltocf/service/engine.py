@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ltocf.data.catalogue import ItemChange
 from ltocf.recommend.people import Person
 from ltocf.service.experiments.running import Experiment
-from ltocf.service.lists import Answer, ListRequest, answer_lists
+from ltocf.service.lists import ListReply, ListRequest, written_lists
 from ltocf.service.live_items import LiveItems
 from ltocf.service.live_quality import Judge
 from ltocf.service.popularity import Popularity
@@ -73,8 +73,8 @@ class Engine:
         self.judge = Judge(store, self._judged)
         self.popularity = Popularity(store)
         self.monitor = StoreMonitor(store, also=self._follow)
-        self.short_lists: Batcher[ListRequest, Answer] = Batcher(
-            answer_lists, name="lists", seconds=timeout_seconds
+        self.short_lists: Batcher[ListRequest, ListReply] = Batcher(
+            written_lists, name="lists", seconds=timeout_seconds
         )
         self.reasons = SliceQueue("reasons", seconds=timeout_seconds, first=self._has_short_lists)
         self.large = SliceQueue("large", seconds=timeout_seconds, first=self._has_short_lists)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from ltocf.errors import LtocfError
 from ltocf.recommend.explain import Reasons, reasons_of
 from ltocf.recommend.lists import ItemList, ListOptions, make_lists
 from ltocf.recommend.people import Person
+from ltocf.service.json_text import to_json
 from ltocf.service.problems import Conflict, Problem
 from ltocf.service.served_model import ServedModel
 from ltocf.service.work.slices import Slices
 
-JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 REASONS = 3  # shown with each item of a list
 SHORT_LIST, FEW_LISTS = 100, 4  # beyond which a request is a large one
 MOST_ENTRIES, MOST_REASONS = 100_000, 5_000  # of all lists of one request
@@ -37,7 +37,31 @@ class ListRequest:
     stale: bool = False  # the store did not answer: they may have done more than is known
 
 
-Answer = dict[str, Any]
+@dataclass(eq=False)
+class ListReply:
+    """What a request got."""
+
+    wanted: ListRequest
+    found: ItemList
+    reasons: list[str] = field(default_factory=list)  # of each item, as JSON, if they were wanted
+
+    @cached_property
+    def members(self) -> bytes:
+        """All of the answer but the model, as JSON without braces."""
+        wanted = self.wanted
+        about = {} if wanted.user is None else {"user": wanted.user}
+        about |= {} if wanted.arm is None else {"arm": wanted.arm}
+        about["source"] = self.found.source
+        items = wanted.served.entries(self.found, wanted.options.rules, self.reasons)
+        stale = ',"stale":true' if wanted.stale else ""
+        return f'{to_json(about)[1:-1]},"items":{items}{stale}'.encode()
+
+    def text(self, *, with_model: bool) -> bytes:
+        """The answer as JSON. Of people in an experiment, each has a model of their own."""
+        if with_model or self.wanted.arm is not None:
+            version = to_json(self.wanted.served.version).encode()
+            return b'{"model":%s,%s}' % (version, self.members)
+        return b"{%s}" % self.members
 
 
 def refuse_too_much(lists: int, k: int, with_reasons: bool, reordered: bool = False) -> None:
@@ -61,9 +85,9 @@ def is_short(requests: Sequence[ListRequest]) -> bool:
     )
 
 
-def answer_lists(batch: Sequence[ListRequest]) -> list[Answer | Exception]:
+def answer_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
     """A list for each, all of it by the model that was served when it was asked."""
-    answers: dict[int, Answer | Exception] = {}
+    answers: dict[int, ListReply | Exception] = {}
     for served in {id(wanted.served): wanted.served for wanted in batch}.values():
         places = [place for place, wanted in enumerate(batch) if wanted.served is served]
         found = _answers_by(served, [batch[place] for place in places])
@@ -71,41 +95,44 @@ def answer_lists(batch: Sequence[ListRequest]) -> list[Answer | Exception]:
     return [answers[place] for place in range(len(batch))]
 
 
-def list_slices(requests: Sequence[ListRequest]) -> Slices[list[Answer]]:
-    """The same for many lists, long ones or ones with reasons: a few at a time."""
-    answers: list[Answer] = []
+def written_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
+    """The same, with their texts: the event loop has enough to do."""
+    answers = answer_lists(batch)
+    for answer in answers:
+        if isinstance(answer, ListReply):
+            _ = answer.members
+    return answers
+
+
+def list_slices(requests: Sequence[ListRequest]) -> Slices[list[ListReply]]:
+    """The same for many lists, long ones or ones with reasons: a few at a time. To write much of it
+    takes long as well."""
+    answers: list[ListReply] = []
     step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.options.k for one in requests)))
     for start in range(0, len(requests), step):
         some = requests[start : start + step]
-        for wanted, found in zip(some, answer_lists(some), strict=True):
-            if isinstance(found, Exception):
-                raise found
-            answers.append(found)
-            if wanted.reasons and found["source"] == "model":
-                yield
-                yield from _add_reasons(wanted, found)
+        found = answer_lists(some)
+        yield
+        for wanted, one in zip(some, found, strict=True):
+            if isinstance(one, Exception):
+                raise one
+            if wanted.reasons and not one.found.cold:
+                yield from _add_reasons(one)
+            _ = one.members
+            answers.append(one)
         yield
     return answers
 
 
-def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[Answer], bytes]]:
-    """The answers, and their JSON: writing much of it takes long as well."""
-    answers: list[Answer] = []
-    texts = []
-    step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.options.k for one in requests)))
-    for start in range(0, len(requests), step):
-        some = yield from list_slices(requests[start : start + step])
-        answers += some
-        texts += [to_json(answer) for answer in some]
-        yield
-    return answers, b",".join(texts)
+def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[ListReply], bytes]]:
+    """The answers, and all of their JSON."""
+    answers = yield from list_slices(requests)
+    return answers, b",".join(answer.text(with_model=False) for answer in answers)
 
 
-def to_json(value: Any) -> bytes:
-    return JSON.encode(value).encode()
-
-
-def _answers_by(served: ServedModel, batch: Sequence[ListRequest]) -> Sequence[Answer | Exception]:
+def _answers_by(
+    served: ServedModel, batch: Sequence[ListRequest]
+) -> Sequence[ListReply | Exception]:
     people, options = [one.person for one in batch], [one.options for one in batch]
     try:
         lists = make_lists(served.fitted, people, options)
@@ -113,33 +140,22 @@ def _answers_by(served: ServedModel, batch: Sequence[ListRequest]) -> Sequence[A
         if len(batch) == 1:
             return [Problem(str(refusal))]
         return [answer for wanted in batch for answer in _answers_by(served, [wanted])]
-    return [_answer(wanted, found) for wanted, found in zip(batch, lists, strict=True)]
+    return list(map(ListReply, batch, lists))
 
 
-def _answer(wanted: ListRequest, found: ItemList) -> Answer:
-    served = wanted.served
-    answer: Answer = {} if wanted.user is None else {"user": wanted.user}
-    if wanted.arm is not None:
-        answer |= {"model": served.version, "arm": wanted.arm}
-    answer |= {"source": found.source, "items": served.entries(found, wanted.options.rules)}
-    return answer | ({"stale": True} if wanted.stale else {})
-
-
-def _add_reasons(wanted: ListRequest, answer: Answer) -> Slices[None]:
-    served, listed = wanted.served, answer["items"]
+def _add_reasons(reply: ListReply) -> Slices[None]:
+    served, listed = reply.wanted.served, reply.found.items
     for start in range(0, len(listed), SLICE_REASONS):
         some = listed[start : start + SLICE_REASONS]
-        items = served.item_rows([entry["item"] for entry in some])
         try:
-            found = reasons_of(served.fitted, wanted.person, items)
+            found = reasons_of(served.fitted, reply.wanted.person, some)
         except LtocfError as refusal:
             raise Problem(str(refusal)) from None
-        for entry, why in zip(some, found, strict=True):
-            entry["reasons"] = shown_reasons(served, why)
+        reply.reasons += [to_json(shown_reasons(served, why)) for why in found]
         yield
 
 
-def shown_reasons(served: ServedModel, why: Reasons, most: int | None = REASONS) -> Answer:
+def shown_reasons(served: ServedModel, why: Reasons, most: int | None = REASONS) -> dict[str, Any]:
     """A score as the sum of the own part, popularity, the largest contributions of the history and
     the rest."""
     largest = np.argsort(-np.abs(why.contributions), kind="stable")[:most]

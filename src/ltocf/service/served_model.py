@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,12 @@ from ltocf.recommend.rules import ItemRules, Rules
 from ltocf.recommend.rules.conditions import shelf_of
 from ltocf.runs.run import Portrait, Run
 from ltocf.scorers.scorer import NOBODY
+from ltocf.service.json_text import numbers_to_json, to_json
 from ltocf.service.problems import Unknown
 from ltocf.service.store.events import Event, EventStore
 from ltocf.training.records import EpochRecord
 
+KEPT_TEXTS = 50_000
 MOST_TIMES = 100  # that an item was shown, as far as they count
 LEARNED = "events"  # in a data set's origin: the last event of each store that went into it
 
@@ -98,30 +100,36 @@ class ServedModel:
 
     def item(self, row: int) -> dict[str, Any]:
         """An item as answers show it."""
-        return self._items([row])[0]
+        known = self._about.items()
+        return {
+            "item": str(self.item_ids[row]),
+            "name": self.names[row],
+            "about": {name: values[row] for name, values in known if values[row] is not None},
+        }
 
-    def _items(self, rows: Sequence[int]) -> list[dict[str, Any]]:
-        ids, names, known = self.item_ids, self.names, list(self._about.items())
-        return [
-            {
-                "item": str(ids[row]),
-                "name": names[row],
-                "about": {name: values[row] for name, values in known if values[row] is not None},
-            }
-            for row in rows
+    @cached_property
+    def item_text(self) -> Callable[[int], str]:
+        """The same as JSON without its braces, to be a part of an object. Most lists are of a small
+        part of the items, whose texts are kept."""
+        return lru_cache(KEPT_TEXTS)(lambda row: to_json(self.item(row))[1:-1])
+
+    def entries(self, found: ItemList, rules: Rules, reasons: Sequence[str] = ()) -> str:
+        """A list as answers show it, as JSON: ranked items, their scores, which boosts moved them,
+        and the reasons, if there are any."""
+        boosts, text = self.rules_on(rules), self.item_text
+        rows, scores = found.items.tolist(), numbers_to_json(found.scores.tolist())
+        entries = [
+            f'"rank":{place},{text(row)},"score":{score}'
+            for place, (row, score) in enumerate(zip(rows, scores, strict=True), start=1)
         ]
-
-    def entries(self, found: ItemList, rules: Rules) -> list[dict[str, Any]]:
-        """A list as answers show it: ranked items, their scores, and which boosts moved them."""
-        boosts, entries = self.rules_on(rules), []
-        rows = found.items.tolist()
-        places = zip(rows, self._items(rows), found.scores.tolist(), strict=True)
-        for place, (row, item, score) in enumerate(places, start=1):
-            entry = {"rank": place, **item, "score": score}
-            if boosts.boosted and (moved_by := boosts.notes(row)):
-                entry["moved_by"] = ", ".join(moved_by)
-            entries.append(entry)
-        return entries
+        if boosts.boosted:
+            for place, row in enumerate(rows):
+                if moved_by := boosts.notes(row):
+                    entries[place] += f',"moved_by":{to_json(", ".join(moved_by))}'
+        if reasons:
+            pairs = zip(entries, reasons, strict=True)
+            entries = [f'{entry},"reasons":{theirs}' for entry, theirs in pairs]
+        return "[{" + "},{".join(entries) + "}]" if entries else "[]"
 
     def item_row(self, id_: Id) -> int:
         return int(self.item_rows([id_])[0])

@@ -65,8 +65,9 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
-                names = {name.lower() for name, _ in message["headers"]}
-                if status == 503 and b"retry-after" not in names:
+                if status == 503 and not any(
+                    name.lower() == b"retry-after" for name, _ in message["headers"]
+                ):
                     message["headers"].append((b"retry-after", b"1"))
             elif method == "HEAD":
                 message = {**message, "body": b""}

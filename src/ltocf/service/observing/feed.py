@@ -4,41 +4,44 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 KEPT, NAMED = 100, 3  # lists, and items named of each
+
+
+class ShownList(NamedTuple):
+    time: float  # seconds since 1970
+    user: str | None
+    model: str
+    arm: str | None
+    source: str
+    milliseconds: float
+    items: list[dict[str, str]]  # the first of the list
 
 
 class Feed:
     """Any thread may add to it or read it."""
 
     def __init__(self) -> None:
-        self._lists: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._lists: deque[ShownList] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
 
-    def add(self, model: str, answer: Mapping[str, Any], seconds: float, arm: str | None) -> None:
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "user": answer.get("user"),
-            "model": model,
-            "arm": arm,
-            "source": answer["source"],
-            "milliseconds": round(1000 * seconds, 2),
-            "items": [
-                {"item": entry["item"], "name": entry["name"]} for entry in answer["items"][:NAMED]
-            ],
-        }
+    def add(self, line: ShownList) -> None:
         with self._lock:
             self._lists.appendleft(line)
 
     def latest(self, most: int) -> list[dict[str, Any]]:
         with self._lock:
-            return list(self._lists)[:most]
+            lists = list(self._lists)[:most]
+        return [line._asdict() | {"time": _written(line.time)} for line in lists]
 
     def forget(self, user: str) -> None:
         with self._lock:
-            kept = [line for line in self._lists if line["user"] != user]
+            kept = [line for line in self._lists if line.user != user]
             self._lists.clear()
             self._lists.extend(kept)
+
+
+def _written(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

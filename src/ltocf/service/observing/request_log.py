@@ -63,11 +63,11 @@ class RequestLog:
             try:
                 await self.app(scope, receive, send_with_id)
             finally:
-                route, seconds = route_of(scope), time.perf_counter() - started
                 if self.tracer is not None:
-                    self.tracer.finish(open_span, scope["method"], route, status, id_)
+                    self.tracer.finish(open_span, scope["method"], route_of(scope), status, id_)
                 if log.isEnabledFor(logging.INFO):
-                    log.info(self._line(scope, id_, route, status, seconds))
+                    seconds = time.perf_counter() - started
+                    log.info(self._line(scope, id_, route_of(scope), status, seconds))
 
     def _line(self, scope: Scope, id_: str, route: str, status: int, seconds: float) -> str:
         line = {

@@ -14,7 +14,7 @@ from ltocf.errors import LtocfError
 from ltocf.recommend.people import Person
 from ltocf.recommend.rules import Rules
 from ltocf.service.engine import Engine
-from ltocf.service.lists import to_json
+from ltocf.service.json_text import to_json
 from ltocf.service.problems import Problem, Unknown
 from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import ProblemOut
@@ -62,7 +62,18 @@ def live_of(request: Request) -> Engine:
 
 
 def answer(value: Any, status: int = 200) -> Response:
-    return Response(to_json(value), status, media_type="application/json")
+    return of_json(to_json(value).encode(), status)
+
+
+def of_json(text: bytes, status: int = 200) -> Response:
+    return Response(text, status, media_type="application/json")
+
+
+def of_problem(error: Problem | LtocfError) -> Response:
+    status, detail = (
+        (error.status, error.detail) if isinstance(error, Problem) else (422, str(error))
+    )
+    return answer({"detail": detail}, status)
 
 
 class Gone(Problem):
@@ -125,11 +136,14 @@ async def rule_texts(  # a plain function would be called on another thread
 
 
 Ruled = Annotated[RuleTexts, Depends(rule_texts)]
+NO_RULES = RuleTexts([], [], [], [])
 
 
 def rules_of(served: ServedModel, texts: RuleTexts) -> Rules:
     """The rules of a request. One that names what items do not have is answered as an unknown item
     is."""
+    if texts == NO_RULES:
+        return Rules()
     try:
         rules = Rules.parse(
             texts.where,

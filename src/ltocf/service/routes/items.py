@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from ltocf.recommend.lists import ListOptions
 from ltocf.recommend.lists import similar_items as make_similar
 from ltocf.recommend.rules import Rules
+from ltocf.service.json_text import to_json
 from ltocf.service.lists import refuse_too_much
 from ltocf.service.routes.common import (
     CONFLICT,
@@ -22,6 +23,7 @@ from ltocf.service.routes.common import (
     answer,
     check_k,
     live_of,
+    of_json,
     rules_of,
 )
 from ltocf.service.served_model import ServedModel
@@ -42,8 +44,8 @@ async def similar_items(request: Request, item: ItemPath, rules: Ruled, k: K = 1
     refuse_too_much(1, k, False, options.rules.reorder)
     rows = np.array([row], np.int32)
     (found,) = await live.ask(lambda: make_similar(served.fitted, rows, options))
-    items = served.entries(found, options.rules)
-    return answer({"model": served.version, "item": served.item(row), "items": items})
+    about = to_json({"model": served.version, "item": served.item(row)})[:-1]
+    return of_json(f'{about},"items":{served.entries(found, options.rules)}}}'.encode())
 
 
 @router.get("/items", response_model=FoundItems, responses=NOT_FOUND)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Body, Query, Request, Response
-from fastapi.routing import APIRoute
 
 from ltocf.data.interactions import Id
 from ltocf.errors import DataError
@@ -21,17 +19,18 @@ from ltocf.recommend.lists import ListOptions, blocked_items
 from ltocf.recommend.people import Person
 from ltocf.scorers.scorer import NOBODY
 from ltocf.service.engine import Engine
+from ltocf.service.json_text import to_json
 from ltocf.service.lists import (
     FEW_LISTS,
-    Answer,
+    ListReply,
     ListRequest,
     is_short,
     list_slices,
     refuse_too_much,
     shown_reasons,
     text_slices,
-    to_json,
 )
+from ltocf.service.observing.feed import NAMED, ShownList
 from ltocf.service.problems import Conflict, Unknown
 from ltocf.service.routes.common import (
     CONFLICT,
@@ -43,6 +42,7 @@ from ltocf.service.routes.common import (
     check_k,
     known_person,
     live_of,
+    of_json,
     rules_of,
     while_connected,
 )
@@ -52,32 +52,13 @@ from ltocf.service.wire.requests import ListsIn, ListsOfUsers, RuleTexts, Text
 from ltocf.service.work.slices import Slices
 
 router = APIRouter()
-# What most clients ask for: nothing but a length, of a user whose id needs no second look.
-PLAIN_QUERY, PLAIN_ID = re.compile(rb"(?:k=([1-9][0-9]{0,2}))?"), re.compile(r"[A-Za-z0-9_-]{1,64}")
-NO_RULES, USUAL_K = RuleTexts(), 10
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+LIST_PATH, USUAL_K = "/users/{user:id}/recommendations", 10
 # k, keep_seen, candidates, exclude, reasons, rules
 Options = tuple[int, bool, Sequence[Id] | None, Sequence[Id], bool, RuleTexts]
 SomeItems = Annotated[list[Text], Query(max_length=100)]
 
 
-class PlainRoute(APIRoute):
-    """A route of lists that reads a plain request itself: FastAPI goes through every parameter that
-    there might be, which takes longer than to make the list. It reads all other requests."""
-
-    def get_route_handler(self) -> Handler:
-        general = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            query = PLAIN_QUERY.fullmatch(request.scope["query_string"])
-            user = request.path_params["user"]
-            if query is None or PLAIN_ID.fullmatch(user) is None:
-                return await general(request)
-            return await recommend(request, user, NO_RULES, int(query[1] or USUAL_K))
-
-        return handle
-
-
+@router.get(LIST_PATH, response_model=ListOut, responses=NOT_FOUND | CONFLICT)
 async def recommend(
     request: Request,
     user: UserPath,
@@ -94,10 +75,20 @@ async def recommend(
 ) -> Response:
     """The best items of a user, who may have come a moment ago. Before their first event they get
     what is popular now."""
+    reply = await list_for(
+        request, user, (k, keep_seen, candidates, exclude, reasons, rules), without
+    )
+    return of_json(reply.text(with_model=True))
+
+
+async def list_for(
+    request: Request, user: str, asked: Options, without: Sequence[Id] = ()
+) -> ListReply:
+    """The list of one user, and whatever there is to be noted of it."""
     live = live_of(request)
     served, arm = live.served_for(user)
     started = time.perf_counter()
-    options = _options(live, served, 1, k, keep_seen, candidates, exclude, reasons, rules)
+    options = _options(live, served, 1, *asked)
     short = is_short([options])
     with live.short() if short else nullcontext():
         (person,), stale = await live.people(served, [user])
@@ -105,22 +96,12 @@ async def recommend(
             person = person._replace(without=served.item_rows(without))
         wanted = replace(options, person=person, user=user, stale=stale, arm=arm)
         if short:
-            found = await live.short_lists(wanted)
+            reply = await live.short_lists(wanted)
         else:
-            (found,) = await while_connected(request, live.reasons(list_slices([wanted])))
+            (reply,) = await while_connected(request, live.reasons(list_slices([wanted])))
     if not without:  # a question about what might have been is no list that was shown
-        _shown(request, [wanted], [found], time.perf_counter() - started)
-    return answer({"model": served.version} | found)
-
-
-router.add_api_route(
-    "/users/{user:id}/recommendations",
-    recommend,
-    methods=["GET"],
-    response_model=ListOut,
-    responses=NOT_FOUND | CONFLICT,
-    route_class_override=PlainRoute,
-)
+        _shown(request, [reply], time.perf_counter() - started)
+    return reply
 
 
 @router.post("/recommendations", response_model=ListsOut, responses=NOT_FOUND | CONFLICT)
@@ -138,13 +119,12 @@ async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> 
     if is_short(wanted):
         with live.short():
             lists = await asyncio.gather(*map(live.short_lists, wanted))
-        text = b",".join(map(to_json, lists))
+        text = b",".join(reply.text(with_model=False) for reply in lists)
     else:
         queue = live.reasons if len(wanted) == 1 else live.large
         lists, text = await while_connected(request, queue(text_slices(wanted)))
-    _shown(request, wanted, lists, time.perf_counter() - started)
-    whole = b'{"model":%s,"lists":[%s]}' % (to_json(served.version), text)
-    return Response(whole, media_type="application/json")
+    _shown(request, lists, time.perf_counter() - started)
+    return of_json(b'{"model":%s,"lists":[%s]}' % (to_json(served.version).encode(), text))
 
 
 async def _of_users(live: Engine, users: Sequence[str], options: Options) -> list[ListRequest]:
@@ -163,17 +143,26 @@ async def _of_users(live: Engine, users: Sequence[str], options: Options) -> lis
     ]
 
 
-def _shown(
-    request: Request, wanted: Sequence[ListRequest], lists: Sequence[Answer], seconds: float
-) -> None:
+def _shown(request: Request, lists: Sequence[ListReply], seconds: float) -> None:
     """Report lists that were shown: a few to the feed, all to the experiment, if there is one."""
-    for one, found in zip(wanted[:FEW_LISTS], lists, strict=False):
-        request.app.state.feed.add(one.served.version, found, seconds, one.arm)
+    for reply in lists[:FEW_LISTS]:
+        request.app.state.feed.add(_line(reply, seconds))
     experiment = live_of(request).experiment
     if experiment is not None:
-        for one, found in zip(wanted, lists, strict=True):
-            if one.user is not None:
-                experiment.expose(one.user, one.arm, [entry["item"] for entry in found["items"]])
+        for reply in lists:
+            wanted = reply.wanted
+            if wanted.user is not None:
+                ids = [wanted.served.item_ids[row] for row in reply.found.items.tolist()]
+                experiment.expose(wanted.user, wanted.arm, list(map(str, ids)))
+
+
+def _line(reply: ListReply, seconds: float) -> ShownList:
+    """A list as the feed shows it."""
+    wanted, served = reply.wanted, reply.wanted.served
+    rows = reply.found.items[:NAMED].tolist()
+    items = [{"item": str(served.item_ids[row]), "name": served.names[row]} for row in rows]
+    of = wanted.user, served.version, wanted.arm, reply.found.source
+    return ShownList(time.time(), *of, round(1000 * seconds, 2), items)
 
 
 def _options(
@@ -225,7 +214,7 @@ async def explain(
     else:
         person = Person.of_history(served.item_rows(history or []))
 
-    def find() -> Slices[Answer]:
+    def find() -> Slices[dict[str, Any]]:
         (why,) = reasons_of(served.fitted, person, np.array([row], np.int32))
         yield
         return shown_reasons(served, why, most=None)
