@@ -36,7 +36,8 @@ OTHER: dict[str, Any] = {
     "width": 5, "atol": 0.5, "self_weight": 0.2, "user_power": 0.5, "item_power": 0.4,
     "window": 2, "decay": 1.0, "backward": 0.1, "from_power": 0.9, "to_power": 0.9, "memory": 1.0,
     "shared": 0.3, "popularity_power": 1.0, "learned_tags": 2, "popularity": 0.5,
-    "tag_weight": 2.0, "recent": 0.4, "rounds": 2, "unobserved_weight": 0.5, "frequency_power": 0.2,
+    "tag_weight": 2.0, "recent": 0.4, "gated": 0, "temperature": 5.0,
+    "rounds": 2, "unobserved_weight": 0.5, "frequency_power": 0.2,
     "members": [{"model": "gfcf", "weight": 1.0, "options": {"rank": 3}}],
 }  # fmt: skip
 BESIDE: dict[str, dict[str, Any]] = {

@@ -51,7 +51,18 @@ def dots(name: str) -> DotScorer:
 
 
 def test_they_are_all_models_of_vectors() -> None:
-    expected = {"ltocf", "lightgcn", "mf", "grmf", "hoprec", "gcmc", "pinsage", "ngcf", "lrgccf"}
+    expected = {
+        "ltocf",
+        "lightgcn",
+        "mf",
+        "grmf",
+        "hoprec",
+        "gcmc",
+        "pinsage",
+        "ngcf",
+        "lrgccf",
+        "hmlet",
+    }
     assert set(NAMES) == expected
 
 

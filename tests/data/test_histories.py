@@ -20,7 +20,17 @@ from ltocf.recommend.recommender import Recommender
 from tests.conftest import interactions_of
 from tests.models.toys import used_by
 
-LINEAR = ["gfcf", "bspm", "chebycf", "turbocf", "ease", "sparse_ease", "rp3beta", "itemknn"]
+LINEAR = [
+    "gfcf",
+    "bspm",
+    "chebycf",
+    "svdae",
+    "turbocf",
+    "ease",
+    "sparse_ease",
+    "rp3beta",
+    "itemknn",
+]
 
 
 def timed(seed: int, n_users: int = 12, n_items: int = 9, latest: int = 6) -> Interactions:
@@ -117,7 +127,7 @@ def test_times_learn_through_the_weights(hamlet):
 
 @pytest.mark.parametrize("name", LINEAR)
 def test_a_new_user_with_a_known_ones_history_is_scored_as_they_are(name, hamlet):
-    small = {"rank": 8} if name in ("gfcf", "bspm", "chebycf") else {}
+    small = {"rank": 8} if name in ("gfcf", "bspm", "chebycf", "svdae") else {}
     recommender = Recommender(name, recency=0.7, **small).fit(hamlet)
     train, user = hamlet.split.train, 3
     ordered = train.items_of(user)[np.argsort(train.timestamps[train.users == user])]

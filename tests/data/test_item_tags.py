@@ -20,7 +20,8 @@ TAGS = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [0, 1], [1, 0]], np.flo
 PAIRS = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 3), (2, 4), (3, 4), (3, 5), (3, 2)]
 EVERYBODY = np.arange(4, dtype=np.int32)
 CLOSED = [
-    "gfcf", "bspm", "chebycf", "turbocf", "ease", "sparse_ease", "rp3beta", "itemknn", "ials",
+    "gfcf", "bspm", "chebycf", "svdae", "turbocf", "ease", "sparse_ease", "rp3beta",
+    "itemknn", "ials",
 ]  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def bigger_graph(weight: float) -> BipartiteGraph:
 
 
 def settings_of(name: str) -> dict[str, int]:
-    return {"rank": 3} if name in ("gfcf", "bspm", "chebycf") else {}
+    return {"rank": 3} if name in ("gfcf", "bspm", "chebycf", "svdae") else {}
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -1,4 +1,4 @@
-"""GF-CF, BSPM and ChebyCF on a graph small enough to write the item graph down."""
+"""GF-CF, BSPM, ChebyCF and SVD-AE on a graph small enough to write the item graph down."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.bspm import BSPM
 from ltocf.models.chebycf import ChebyCF
 from ltocf.models.gfcf import GFCF
+from ltocf.models.svdae import SVDAE
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def N(R: Tensor) -> Tensor:
     return R / users.sqrt()[:, None] / items.sqrt()
 
 
-def scores(model: GFCF | BSPM | ChebyCF) -> Tensor:
+def scores(model: GFCF | BSPM | ChebyCF | SVDAE) -> Tensor:
     model.initialise_(seed=0)
     return torch.from_numpy(model.scorer()(np.arange(model.graph.n_users, dtype=np.int32))).double()
 
@@ -145,3 +146,14 @@ def test_a_new_user_with_a_known_history_gets_that_users_scores(
 def test_an_unknown_solver_of_bspm_is_refused() -> None:
     with pytest.raises(ConfigError, match="unknown solver 'rk5'"):
         BSPM.Config(solver="rk5")
+
+
+@pytest.mark.parametrize("rank", [4, 15])
+def test_svdae_is_the_least_squares_of_low_rank(
+    graph: BipartiteGraph, R: Tensor, N: Tensor, rank: int
+) -> None:
+    U, values, V = torch.linalg.svd(N, full_matrices=False)
+    kept = [place for place in range(rank) if values[place] > 1e-6]
+    inverse = V[kept].T / values[kept] @ U[:, kept].T
+    expected = R.sum(1).sqrt()[:, None] * (N @ inverse @ R)  # the root changes no list
+    assert_close(scores(SVDAE(graph, SVDAE.Config(rank=rank))), expected, atol=1e-4, rtol=0)

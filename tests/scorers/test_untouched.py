@@ -26,7 +26,7 @@ TWO = [
     {"model": "attributes", "weight": 0.4, "options": {}},
     {"model": "rp3beta", "weight": 1.0, "options": {}},
 ]
-TAGGED = ["gfcf", "bspm", "chebycf", "turbocf", "sparse_ease", "rp3beta", "itemknn"]
+TAGGED = ["gfcf", "bspm", "chebycf", "svdae", "turbocf", "sparse_ease", "rp3beta", "itemknn"]
 MODELS = [
     ("attributes", {}), ("rp3beta", {}), ("itemknn", {}), ("popularity", {}), ("turbocf", {}),
     ("blend", {"members": TWO}),
