@@ -74,7 +74,20 @@ def test_a_list_does_not_wait_for_scipy(folder, command):
     assert done.stdout.splitlines()[-1] == "0", done.stderr
 
 
-@pytest.mark.parametrize("arguments", ["--help", "train --help", "models", "datasets", "configs"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--help",
+        "train --help",
+        "models",
+        "models ltocf",
+        "models --json",
+        "datasets",
+        "configs",
+        "doctor --json",
+        "cache",
+    ],
+)
 def test_help_waits_for_no_library_of_ours(arguments):
     watched = WATCHED.replace('"torch",', '"torch", "polars", "numpy",')
     command = [sys.executable, "-c", watched, *arguments.split()]

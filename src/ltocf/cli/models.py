@@ -19,7 +19,7 @@ def models(
     as_json: Json = False,
 ) -> None:
     """List the models that --model takes, or the settings of one model and their defaults."""
-    from ltocf.models import MODELS, check_settings, summary
+    from ltocf.models import MODELS, summary, usual_settings
 
     if name is None and not as_json:
         for known in MODELS:
@@ -27,10 +27,7 @@ def models(
         print(f"{'auto':<12} A search for the best of these models and of their blends.")
         print("ltocf models MODEL shows the settings of one model.")
         return
-    settings = {
-        known: check_settings(known, {}).model_dump(mode="json")
-        for known in ([name] if name else MODELS)
-    }
+    settings = {known: usual_settings(known) for known in ([name] if name else MODELS)}
     if as_json:
         print_json(settings)
     elif name is not None:

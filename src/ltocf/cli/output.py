@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import unicodedata
 from collections.abc import Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +33,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     widths = [max(map(len, texts)) for texts in zip(columns, *rows, strict=True)]
     texts = [title, *columns, *(text for row in rows for text in row)]
     fits = sum(widths) + 2 * (len(widths) - 1) <= edge and len(title) <= edge
-    if not fits or not all(text.isascii() and text.isprintable() for text in texts):
+    if not fits or not all(map(_is_plain, texts)):
         _print_wrapped(title, columns, rows, numeric)
         return
 
@@ -74,6 +75,16 @@ def print_beyond(title: str, runs: Sequence[str], metrics: Sequence[dict[str, fl
         for k in ks
     ]
     print_table(title, ["run", "k", *names], rows)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether each character takes one place: é does, 茶 takes two, a bare accent none."""
+    if text.isascii():
+        return text.isprintable()
+    return text.isprintable() and not any(
+        unicodedata.east_asian_width(sign) in "WF" or unicodedata.category(sign).startswith("M")
+        for sign in text
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from importlib.resources import files
@@ -87,10 +88,25 @@ def summary(name: str) -> str:
     return text.partition('"""')[2].partition('"""')[0].splitlines()[0]
 
 
-def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
-    """The settings of the model called `name`, or a ConfigError that says what is wrong."""
+def usual_settings(name: str) -> dict[str, Any]:
+    """The settings of the model called `name` and their defaults, as plain values, without torch:
+    from a list that tools/model_settings.py writes."""
+    refuse_unknown(name)
+    listed = json.loads(files(__name__).joinpath("settings.json").read_text(encoding="utf-8"))
+    known: dict[str, Any] | None = listed.get(name)
+    if known is None:  # a model that somebody has added
+        known = check_settings(name, {}).model_dump(mode="json")
+    return known
+
+
+def refuse_unknown(name: str) -> None:
     if name not in MODELS:
         raise ConfigError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}, auto")
+
+
+def check_settings(name: str, options: Mapping[str, Any]) -> ModelConfig:
+    """The settings of the model called `name`, or a ConfigError that says what is wrong."""
+    refuse_unknown(name)
     return validated(MODELS[name].Config, options, f"the settings of model {name!r}")
 
 
