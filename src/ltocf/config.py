@@ -124,7 +124,7 @@ class RunConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """All that is needed to repeat a run."""
 
     dataset: str = "town"  # a name of 'ltocf datasets', or a directory of 'ltocf prepare'
-    seed: int = 0  # of all random draws
+    seed: int = Field(default=0, ge=0, lt=2**63)  # of all random draws
     start_from: str | None = None  # a run on the same data: start from its embeddings
     model: dict[str, Any] = {"name": "ltocf"}  # validated by the model's own Config
     loss: Annotated[Loss, Field(discriminator="name")] = BPR()

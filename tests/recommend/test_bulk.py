@@ -152,3 +152,11 @@ def test_the_command_line_writes_everybodys_list(town, ltocf, tmp_path):
     assert (code, err) == (2, "error: --all-users needs a file: --output FILE\n")
     code, out, _ = ltocf("recommend", run, "--all-users", "-o", output, "--overwrite")
     assert "1,200 rows for 120 users" in out
+
+
+def test_lists_may_go_into_a_folder_with_brackets(town, tmp_path):
+    """A pattern that stands for other names is never meant by a path."""
+    folder = tmp_path / "shop [1]"
+    folder.mkdir()
+    recommend_all(town, folder / "lists [2].parquet", 3)
+    assert pl.read_parquet(folder / "lists [2].parquet", glob=False)["user"].n_unique() == 120

@@ -161,6 +161,15 @@ def test_nobody_judges_weights_of_a_blend_that_were_fitted_to_them(
     assert search.blend is None or len(search.blend.trials) > 1
 
 
+def test_a_blend_of_one_member_is_no_blend(hamlet: Dataset, few: None) -> None:
+    """It is that member, whose own figures are the ones that everybody judged."""
+    search = Search(hamlet, AUTO, Deadline(600))
+    search.judges.blend = lambda opinions, _: ({0: 1.0}, {"recall@20": 0.99, "ndcg@20": 0.99})  # type: ignore[method-assign, assignment, misc]
+    found = search.run()
+    assert search.blend is None
+    assert all(row.recall != 0.99 for row in found.rows)
+
+
 def test_a_setting_holds_for_every_candidate_that_has_it(hamlet: Dataset, few: None) -> None:
     config = RunConfig(model={"name": "auto", "recency": 0.4})
     rows = Search(hamlet, config, Deadline(600)).run().rows

@@ -219,6 +219,7 @@ def test_a_user_who_has_everything_is_split_like_anyone(tmp_path):
         (Recipe(split="thirds"), "split = 'thirds' is unknown; choose one of: ratio, temp"),
         (Recipe(ratio=1.5), "ratio must lie between 0 and 1, got 1.5"),
         (Recipe(validation=-1), "validation must lie between 0 and 1, got -1"),
+        (Recipe(seed=-1), "seed = -1: must be a whole number from 0 to 2\\^63 - 1"),
         (Recipe(min_user=0), "min_user must be at least 1, got 0"),
         (Recipe(min_item=10**6), "nothing is left: no users with 1 and items with 1000000"),
         (Recipe(threshold=3), "cannot guess the rating column"),

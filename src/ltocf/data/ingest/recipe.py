@@ -83,6 +83,8 @@ class Recipe(Reading):
         check_fraction("ratio", self.ratio)
         if self.validation:
             check_fraction("validation", self.validation)
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed = {self.seed}: must be a whole number from 0 to 2^63 - 1")
         for name, count in (
             ("min_user", self.min_user),
             ("min_item", self.min_item),
