@@ -66,7 +66,8 @@ def _print_wrapped(
 
 
 def print_beyond(title: str, runs: Sequence[str], metrics: Sequence[dict[str, float]]) -> None:
-    """A row for each run and length of lists: what accuracy does not say."""
+    """A row for each run and length of lists: coverage, novelty and what else accuracy does not
+    tell."""
     ks = list(dict.fromkeys(name.partition("@")[2] for name in metrics[0]))
     names = list(dict.fromkeys(name.partition("@")[0] for name in metrics[0]))
     rows = [

@@ -72,7 +72,7 @@ class Catalogue:
 
     @cached_property
     def memo(self) -> dict[Any, Any]:
-        """What others derived from this catalogue, which is good for as long as it is."""
+        """Results that others computed from this catalogue, valid as long as it exists."""
         return {}
 
     @cached_property
@@ -269,7 +269,7 @@ class Catalogue:
         return whole[order]
 
     def _known_kind(self, name: str) -> Kind | None:
-        """Of an attribute that items have, or whose name tells what it is."""
+        """The kind of an attribute that items have, or that its name implies."""
         if name in self.kinds and self.table[name].dtype != pl.Null:  # which has no value so far
             return self.kinds[name]
         return kind_by_name(name)

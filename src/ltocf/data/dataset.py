@@ -51,7 +51,7 @@ class Dataset:
     rest: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
-        """Let the pairs know what their items are, so that every model can."""
+        """Give the pairs the tags of their items, where every model looks for them."""
         tags = self.split.train.item_tags
         if self.item_names is not None:
             # A tag of a single item carries no information. Items that nobody has touched do not
@@ -108,7 +108,8 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """Of the pairs, their times, and whose and of what they are: other ids are other data."""
+        """A digest of the pairs, their times and their ids: the same rows under other ids are other
+        data."""
         digest, train = hashlib.sha256(), self.split.train
         for subset in self.split.subsets().values():
             digest.update(subset.fingerprint.encode())

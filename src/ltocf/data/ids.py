@@ -107,7 +107,7 @@ def _as_integer(id_: Id) -> Id:
 
 
 def is_integer_id(id_: Id) -> bool:
-    """Whether it can be one of integers of 64 bits: 42 and '42', but not '042' or 2^63."""
+    """Whether the id can be a 64-bit integer: 42 and '42' can, '042' and 2^63 cannot."""
     value = _as_integer(id_)
     return isinstance(value, int) and -(2**63) <= value < 2**63
 

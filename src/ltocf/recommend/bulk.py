@@ -90,7 +90,7 @@ def similar_all(
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """A table with the answer about each of these ids; `options` tells answers apart."""
+    """A table with the answer for each of these ids; `options` say what was asked."""
 
     recommender: Recommender
     output: Path
@@ -154,7 +154,7 @@ def _manifest(recommender: Recommender, options: list[object]) -> str:
 
 
 def _model_digest(recommender: Recommender) -> str:
-    """Of all that the scores come from, a blend's weights and the recency included."""
+    """A digest of all that the scores come from, a blend's weights and the recency included."""
     digest = hashlib.sha256()
 
     def add(parts: Parts) -> None:

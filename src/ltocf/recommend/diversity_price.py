@@ -30,7 +30,7 @@ USERS = 2000  # more of them would not tell the levels apart any better
 
 @dataclass(frozen=True)
 class DiversityPrice:
-    """Lists of one diversity: how good they are, and how unlike their items."""
+    """What a level of diversity does to lists: how good they are, and how different their items."""
 
     diversity: float
     ndcg: float

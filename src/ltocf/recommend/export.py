@@ -40,7 +40,7 @@ class ExportJob:
 
     @cached_property
     def vectors(self) -> tuple[Scores, Scores]:
-        """Of users and items, whose inner products are the scores."""
+        """Vectors of users and items whose inner products are the scores."""
         return vectors_of(self.recommender).with_bias()
 
 
@@ -164,7 +164,8 @@ def _export_hnsw(job: ExportJob) -> Report:
 
 
 def _measure(index: Any, users: np.ndarray[Any, Any], items: np.ndarray[Any, Any]) -> Report:
-    """The share of the exact top k that the index finds, and the milliseconds a user of both."""
+    """The share of the exact top k that the index finds, and the milliseconds per user of both
+    searches."""
     k = min(MEASURED_K, len(items))
     rows = np.random.default_rng(0).permutation(len(users))[:MEASURED_USERS]
     queries, started = users[rows], time.perf_counter()

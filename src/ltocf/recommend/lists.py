@@ -60,7 +60,7 @@ class FittedModel:
 
     @property
     def seen(self) -> Interactions:
-        """What known users have liked: whoever has nothing of it gets what is popular."""
+        """What known users have liked; a user who has liked nothing gets what is popular."""
         return self.dataset.split.seen
 
     @property
@@ -80,14 +80,14 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ListOptions:
-    """What a list is made of, whoever it is for."""
+    """How a list is made, whoever it is for."""
 
     k: int = 10
     keep_seen: bool = False
     blocked: Mask | None = None  # (n_items,) items that they may not get: `blocked_items`
     rules: Rules = Rules()  # noqa: RUF009 - immutable
     fade_after: float = 0.0  # what was shown in vain so many times counts half; 0: it does not fade
-    # (n_items,) what those get of whom nothing is known; by default how many users have each item.
+    # (n_items,) scores for people of whom nothing is known; default: how many users have each item.
     popularity: NDArray[np.floating] | None = None
 
 
@@ -127,7 +127,7 @@ def make_lists(
 ) -> list[ItemList]:
     """A list for each, by options that they share or that each has of their own.
 
-    Whoever shares a product of matrices shares its cost, so ask for many at a time.
+    One matrix product serves all of them, so ask for many people at a time.
     """
     each = _each(options, len(people))
     lists = _ranked(
@@ -233,7 +233,7 @@ def _as_lists(ranked: Ranked) -> Iterator[ItemList]:
 def _groups(
     fitted: FittedModel, each: Sequence[ListOptions]
 ) -> Iterator[tuple[slice, ListOptions, ItemRules]]:
-    """Neighbours with the same options, and their rules over the rows of items."""
+    """Consecutive people with the same options, and those options' rules on the rows of items."""
     for _, some in groupby(range(len(each)), key=lambda place: id(each[place])):
         places = list(some)
         options = each[places[0]]

@@ -46,7 +46,8 @@ def history_graph(scorer: Scorer, n_items: int, ids: Mapping[str, Sequence[Id]])
     """histories, float32 (n, n_items) -> scores, float32 (n, n_items); none for a scorer that is
     more than products.
 
-    An entry is 0 for what one has not, and 1 / (1 + how many came later), or 1, for the rest.
+    An entry is 0 for an item that the person does not have, and 1 / (1 + how many came later), or
+    1, for the rest.
     """
     onnx, formula = _onnx(), OnnxFormula()
     scores = scorer.write(formula)

@@ -86,9 +86,9 @@ def score_people(
 ) -> Scores:
     """Scores of all items for each, the caller's to change. (len(people), n_items)
 
-    A known user keeps their own part. Whoever has done nothing since is scored as ever, and whoever
-    has nothing at all gets zeros. With `gradient_steps`, all are new, and the vector of each takes
-    that many steps on their history.
+    A known user keeps their own part. Somebody without new events is scored as
+    in the training data, and somebody without any history gets zeros. With `gradient_steps`, all
+    are new, and the vector of each takes that many steps on their history.
     """
     if any(len(person.without) for person in people) and not scorer.follows_history:
         raise ConfigError(

@@ -61,7 +61,7 @@ class Recommender:
         given = {key: value for key, value in params.items() if value is not None}
         budget = given.pop("budget", None)
         self.budget = None if budget is None else parse_seconds(str(budget))
-        # What was asked for; once fitted, `config` is what was found, and fit() asks anew.
+        # Fitting replaces `config` by what was found; fitting again starts from what was asked for.
         self.config = self._asked = make_config({}, given)
         if self.config.model_name == "auto" and self.config.model_options:
             from ltocf.search.candidates import check_given
@@ -213,8 +213,8 @@ class Recommender:
         passed over. `rules` say more, such as `Rules.parse(["category=tea"], boost=["new:1.2"])`;
         `moved_by` then names the boosts of an item. What is not available is left out. Of many
         users the unknown are left out (`unknown_users` lists them), or with `strict` a DataError;
-        so is one user who is unknown. Who has no history gets what is
-        popular, and `source` is then 'popularity' instead of 'model'.
+        so is one user who is unknown. A user without a history gets
+        what is popular, and `source` is then 'popularity' instead of 'model'.
         `without` are items that count as if these users had never touched them: what the list
         would be, exactly, with the model as it is.
         """
@@ -284,7 +284,7 @@ class Recommender:
     ) -> pl.DataFrame:
         """The k items most like each, as the rules allow: columns item, rank, similar, score, and
         the attributes of the similar one. The score is the cosine of the two items' vectors, or for
-        a closed form what it gives to somebody who has that item alone."""
+        a closed form its score for somebody who has only that item."""
         options = self._options(k, True, None, (), rules)
         ids = self.fitted.seen.item_ids
         rows = known_rows(ids, items, "item", strict=True)

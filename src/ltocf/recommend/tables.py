@@ -56,7 +56,8 @@ def items_table(
 
 
 def with_display(table: pl.DataFrame, dataset: Dataset, items: Rows) -> pl.DataFrame:
-    """`table` and the display columns of its items; one named as ours is called item_NAME."""
+    """`table` and the display columns of its items; a column whose name is taken becomes
+    item_NAME."""
     if dataset.item_names is None:
         return table
     shown = dataset.item_names[items]

@@ -49,7 +49,7 @@ def kind_of(file: Path | PurePosixPath) -> str:
 
 
 def refuse_foreign(path: Path, label: str) -> None:
-    """A DataError for a kind of file that is not read, with the way to one that is."""
+    """A DataError for a kind of file that is not read; it says how to convert the file."""
     kind = kind_of(path)
     if kind in EXCEL:
         raise DataError(
@@ -92,7 +92,7 @@ def is_compressed(path: Path) -> bool:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The file's contents, decompressed; what is wrong with them is an OSError."""
+    """The file's contents, decompressed; damage raises an OSError."""
     start = first_bytes(path)
     with path.open("rb") as file:
         if start.startswith(GZIP):
@@ -126,7 +126,7 @@ def _open_zstandard(path: Path, file: IO[bytes]) -> IO[bytes]:
 
 
 def spool_standard_input(workspace: Workspace) -> Path:
-    """What comes in, as a file, since a log is looked at more than once."""
+    """Standard input copied to a file, since a log is read more than once."""
     path = workspace.new_file("stdin")
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)

@@ -91,7 +91,7 @@ def _guess(table: Table, role: str) -> str | None:
 
 
 def guess_column(table: Table, role: str) -> str | None:
-    """The column that is called so; or by place, where columns have no names."""
+    """The column with a usual name for this role; by position where columns have no names."""
     names = [name for name in table.schema.names() if name != EXTRA]
     called = {plain(name): name for name in reversed(names)}
     found = next((called[word] for word in NAMES[role].split() if word in called), None)

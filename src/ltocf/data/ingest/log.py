@@ -29,7 +29,7 @@ REASONS = 3  # of the rows that were skipped, so many are told
 
 @dataclass
 class Log:
-    """An opened log. The counts are those of what `rows` has passed so far.
+    """An opened log. The counts cover the rows that were read so far.
 
     Codes are given in the order in which polars' threads meet the ids: use them through `ranked`.
     Two logs that share `codes`, such as train and test, number their ids together.
@@ -114,7 +114,8 @@ class Log:
 
     @property
     def counts_amounts(self) -> bool:
-        """Whether rows have a weight, to keep or only to know what was returned."""
+        """Whether rows have amounts: weights to keep, or quantities that only tell what was
+        returned."""
         return self.weighted or self.columns.quantity is not None
 
     @property

@@ -78,7 +78,7 @@ class PrepareReport:
         return {**asdict(self), "density": self.density}
 
     def lines(self) -> list[str]:
-        """What did not happen is not mentioned."""
+        """A line for each thing that happened; what did not happen is not mentioned."""
         counts = self.counts
         dropped = {
             "rows that cannot be read": self.skipped,
@@ -280,7 +280,7 @@ def _load(
 
 
 def _busiest(counts: Counts, user_ids: pl.Series, recipe: Reading) -> list[str]:
-    """A word on a user with so many rows that it may be a program, or a shop's own account."""
+    """A note on a user with so many rows that it may be a program, or a shop's own account."""
     most, rows = int(counts.max()), int(counts.sum())
     capped = getattr(recipe, "max_user", None) is not None
     if capped or not (most >= 10_000 or (most >= 1_000 and most >= 0.01 * rows)):
@@ -300,7 +300,8 @@ def _remaining(store: PairStore, user_ids: pl.Series, item_ids: pl.Series) -> Pa
 def _subset(
     store: PairStore, subset: int, rows: PairRenumbering, *, weighted: bool
 ) -> Iterator[Pairs]:
-    """One subset's pairs, bucket by bucket, renumbered; without those that nothing liked is of."""
+    """One subset's pairs, bucket by bucket, renumbered; users and items without a like are left
+    out."""
     for pairs in store.read():
         if not weighted:  # amounts were only read to know what was returned
             pairs.pop("weight", None)

@@ -153,7 +153,8 @@ def _refuse_mixture(path: Path, kinds: list[str]) -> None:
 
 
 def _is_part(file: PurePosixPath) -> bool:
-    """Names that begin with a dot or an underscore are notes of other programs, by custom."""
+    """Whether the file holds data: by convention, other programs keep their notes in files whose
+    names begin with a dot or an underscore."""
     known = kind_of(file) in TEXT | PARQUET or file.name.startswith("part-")
     return known and not any(name[0] in "._" for name in file.parts)
 

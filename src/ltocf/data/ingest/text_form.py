@@ -32,7 +32,7 @@ NUMBER_OR_DATE = re.compile(r"\s*(-?\d+([.,]\d+)?(e[+-]?\d+)?|\d{1,4}[-./]\d\d?[
 
 @dataclass(frozen=True)
 class TextOptions:
-    """What the caller knows of a text file; None is to be found out."""
+    """What the caller knows of a text file; what is None is detected."""
 
     separator: str | None = None
     header: bool | None = None

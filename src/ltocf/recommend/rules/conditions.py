@@ -59,7 +59,8 @@ class Shelf:
 
     @property
     def today(self) -> datetime:
-        """What expiry is held against: what has expired is gone, whenever the log ended."""
+        """The day that expiry dates are compared with: the present, even if the log ended long
+        ago."""
         return max(self.now, self.clock or self.now)
 
     def arrivals(self) -> NDArray[np.datetime64]:

@@ -21,7 +21,8 @@ POOL = 100  # the least number of best items to choose from
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Each row by its length, so that inner products are cosines; a row of zeros stays one."""
+    """Each row divided by its length, so that inner products are cosines; a row of zeros stays
+    zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return scaled
@@ -47,7 +48,7 @@ def relevance(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 def item_likeness(
     rules: Rules, catalogue: Catalogue, vectors: Callable[[], Likeness]
 ) -> Likeness | None:
-    """What makes two items alike under these rules: rows whose inner products say it."""
+    """What makes two items alike under these rules: rows whose inner products measure it."""
     if not rules.diversity:
         return None
     if rules.by == "vectors":
@@ -56,7 +57,8 @@ def item_likeness(
 
 
 def vectors_of(items: Any | None, train: Interactions) -> Likeness:
-    """A model's vectors of items by their lengths; of a model without, who has them."""
+    """A model's item vectors, each divided by its length; of a model without vectors, which users
+    have each item."""
     if items is not None:
         return unit_rows(np.asarray(items))
     from scipy.sparse import csr_array  # takes long to load: for those who need it alone

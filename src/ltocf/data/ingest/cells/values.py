@@ -59,7 +59,7 @@ def weight_expression(table: Table, name: str) -> pl.Expr:
 
 
 def amount_expression(table: Table, name: str) -> pl.Expr:
-    """The weight, and 1 where it cannot count: of a column that nobody asked for."""
+    """The weight, or 1 where it is unusable, of a column that nobody asked for."""
     return weight_expression(table, name).fill_null(1.0)
 
 
