@@ -213,3 +213,23 @@ def test_turbocf_is_a_polynomial_of_the_powered_graph(
     expected = R @ Q if kind == "linear" else R @ (2 * Q - Q @ Q)
     ours = scores(TurboCF(graph, TurboCF.Config(power=power, filter=kind, gigabytes=gigabytes)))
     np.testing.assert_allclose(ours, expected, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("power", [0.7, 1.0])
+@pytest.mark.parametrize("kind", ["linear", "second"])
+def test_turbocf_keeps_the_largest_weights_of_each_item(
+    graph: BipartiteGraph, power: float, kind: str
+) -> None:
+    R = dense(graph)
+    users, items = np.maximum(R.sum(1), 1), np.maximum(R.sum(0), 1)
+    Ra = R / users[:, None] ** 0.6 / items**0.4
+    Q = (Ra.T @ Ra) ** power
+    dropped = np.argsort(-Q, axis=1, kind="stable")[:, 3:]
+    np.put_along_axis(Q, dropped, 0, axis=1)
+    M = Q if kind == "linear" else 2 * Q - Q @ Q
+    model = TurboCF(graph, TurboCF.Config(power=power, filter=kind, neighbours=3))
+    np.testing.assert_allclose(scores(model), R @ M, atol=1e-4, rtol=1e-5)
+    rows, columns = np.array([0, 2], np.int32), np.array([1, 3, 2], np.int32)
+    scorer = model.scorer()
+    np.testing.assert_allclose(scorer.entries(rows, columns), M[rows][:, columns], atol=1e-5)
+    np.testing.assert_allclose(scorer.row_sums(rows), M[rows].sum(1), atol=1e-4, rtol=1e-5)

@@ -20,6 +20,7 @@ class TurboCFConfig(TaggedConfig, frozen=True):
     alpha: float = 0.6  # how much of the normalisation is the users'
     power: float = Field(0.7, gt=0)  # s in the paper, elementwise
     filter: Literal["linear", "second"] = "linear"  # Q, or 2Q - Q^2
+    neighbours: int = Field(0, ge=0)  # weights of Q to keep of each item; 0: all, as in the paper
     gigabytes: float = Field(1.0, ge=0)  # keep Q if it may need no more than this
 
 
@@ -37,13 +38,19 @@ class TurboCF(HistoryModel):
 
     def __init__(self, graph: BipartiteGraph, config: TurboCFConfig) -> None:
         super().__init__(graph, config)
-        pairs = np.square(self.graph.interactions.user_degrees).sum()  # no fewer than Q has entries
-        self.keeps_q = config.power != 1 and 8e-9 * pairs <= config.gigabytes
+        self.keeps_q = bool(config.neighbours) or (
+            config.power != 1 and 8e-9 * self._most_entries <= config.gigabytes
+        )
+
+    @property
+    def _most_entries(self) -> float:
+        """No fewer than Q has."""
+        together = np.square(self.graph.interactions.user_degrees.astype(np.float64)).sum()
+        n_items, each = self.graph.n_items, self.config.neighbours or self.graph.n_items
+        return min(float(together), float(n_items) * min(each, n_items))
 
     def bytes_to_fit(self) -> float:
-        pairs = np.square(self.graph.interactions.user_degrees.astype(np.float64)).sum()
-        most = float(self.graph.n_items) ** 2
-        return 16.0 * min(pairs, most) if self.keeps_q else 0.0
+        return 16.0 * self._most_entries if self.keeps_q else 0.0
 
     def solve(self, seed: int) -> dict[str, Tensor]:
         train, alpha = self.graph.interactions, self.config.alpha
@@ -51,7 +58,8 @@ class TurboCF(HistoryModel):
         users = inverse_powers(sums_of(R, 1), alpha)
         matrix = scale(R, users, inverse_powers(sums_of(R, 0), 1 - alpha))
         if self.keeps_q:
-            matrix = power_of_product(csr_array(matrix.T), matrix, self.config.power)
+            kept = self.config.neighbours or None
+            matrix = power_of_product(csr_array(matrix.T), matrix, self.config.power, kept)
         return {
             "indptr": torch.from_numpy(matrix.indptr.astype(np.int64)),
             "indices": torch.from_numpy(matrix.indices.astype(np.int32)),

@@ -171,6 +171,8 @@ class PoweredScorer(LinearScorer):
         once: Scores = self._q_rows(rows, columns).toarray()
         if not self.values["second"]:
             return once
+        if self.values["keeps_q"]:  # of which some weights may have been left out
+            return 2 * once - (self.matrix[rows] @ self.columns[:, columns]).toarray()
         whole = np.zeros((len(columns), self.train.n_items), np.float32)
         whole[np.arange(len(columns)), columns] = 1
         # Q is symmetric: Q^2's columns are what Q makes twice of an item alone.
@@ -182,15 +184,24 @@ class PoweredScorer(LinearScorer):
 
     @cached_property
     def _sums(self) -> NDArray[np.float32]:
-        once = self._times_q(np.ones((1, self.train.n_items), np.float32))
-        twice = 2 * once - self._times_q(once) if self.values["second"] else once
-        return np.asarray(twice[0])
+        ones = np.ones(self.train.n_items, np.float32)
+        once = self._q_times(ones)
+        return 2 * once - self._q_times(once) if self.values["second"] else once
+
+    def _q_times(self, column: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self.values["keeps_q"]:
+            return np.asarray(self.matrix @ column)
+        return np.asarray(self._times_q(column[None])[0])  # Q is symmetric
 
 
-def power_of_product(left: csr_array, right: csr_array, power: float) -> csr_array:
+def power_of_product(
+    left: csr_array, right: csr_array, power: float, largest: int | None = None
+) -> csr_array:
+    """(left @ right)^power by element; of each row the largest alone, if that is wanted."""
     from ltocf.graph.kernels.sparse import product as multiply
 
-    product = multiply(left, right) if left.shape[0] > FEW else csr_array(left @ right)
+    few = left.shape[0] <= FEW and largest is None
+    product = csr_array(left @ right) if few else multiply(left, right, largest=largest)
     values, exponent = product.data, np.float32(power)
 
     def raise_(first: int, last: int) -> None:

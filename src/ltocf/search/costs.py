@@ -12,8 +12,8 @@ from ltocf.search.climbing import Options
 
 # Seconds a unit of work: rough estimates for two cores, corrected by what a search measures.
 CO_OCCURRENCES = {  # per pair of items that one user has both of
-    "turbocf": 4e-8,
-    "rp3beta": 6e-8,
+    "turbocf": 3e-8,
+    "rp3beta": 4e-8,
     "itemknn": 4e-8,
     "sparse_ease": 3e-7,
     "ease": 2e-9,
