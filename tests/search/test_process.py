@@ -9,16 +9,24 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ltocf.data.dataset import Dataset
+from ltocf.deadlines import Deadline
 from ltocf.errors import RunError
+from ltocf.progress import silent
+from ltocf.ranking import metrics as ranking
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
 from ltocf.runs.versions import in_use, use_version
+from ltocf.search.journal import Trial
+from ltocf.search.process import worker
 from ltocf.search.process.job import Job, is_search, pairs_in
 from ltocf.search.process.keeping import RunKeeper
+from ltocf.search.publishing import Choice
+from ltocf.search.results import SearchResult
 
 
 def start(*words: object) -> subprocess.Popen[str]:
@@ -51,12 +59,12 @@ def test_whatever_ends_a_search_the_best_so_far_is_there_and_it_goes_on(
 
     watcher = start(tmp_path / "data", "-o", run, "--budget", "10m")
     wait_for(run / "current.json", watcher)  # a second version
-    (worker,) = children(watcher.pid)
+    (searching,) = children(watcher.pid)
     watcher.send_signal(signal.SIGTERM)
     out, err = watcher.communicate(timeout=60)
     assert watcher.returncode == 130, err
     assert f"ltocf train --resume -o {run}" in out
-    assert not Path(f"/proc/{worker}").exists()
+    assert not Path(f"/proc/{searching}").exists()
     assert Recommender.load(run).recommend(user, 3).height == 3
     before = in_use(run).current
 
@@ -65,13 +73,13 @@ def test_whatever_ends_a_search_the_best_so_far_is_there_and_it_goes_on(
     while (run / "search" / "journal.jsonl").read_text() == tried:
         assert watcher.poll() is None, watcher.communicate()
         time.sleep(0.02)
-    (worker,) = children(watcher.pid)
+    (searching,) = children(watcher.pid)
     watcher.kill()  # the worker is not left behind
     watcher.communicate()
     deadline = time.monotonic() + 60
-    while Path(f"/proc/{worker}/exe").exists() and time.monotonic() < deadline:
+    while Path(f"/proc/{searching}/exe").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not Path(f"/proc/{worker}/exe").exists()
+    assert not Path(f"/proc/{searching}/exe").exists()
     assert (run / "search" / "journal.jsonl").read_text().startswith(tried)
     assert in_use(run).current >= before
     assert Recommender.load(run).recommend(user, 3).height == 3
@@ -104,9 +112,6 @@ def test_what_is_wrong_is_told_as_one_line(ltocf, tmp_path: Path) -> None:  # ty
 def test_a_search_does_not_undo_an_update(hamlet: Dataset, tmp_path: Path) -> None:
     keeper = RunKeeper(tmp_path / "run", Recommender().config, hamlet)
     recommender = Recommender("popularity").fit(hamlet)
-    from ltocf.search.journal import Trial
-    from ltocf.search.publishing import Choice
-
     choice = Choice.single(Trial("popularity", {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     keeper.save(choice, recommender.config, recommender.dataset, recommender.model)
     Run.store(
@@ -127,9 +132,6 @@ def test_an_update_leaves_nothing_of_the_search_behind(
     run = tmp_path / "run"
     keeper = RunKeeper(run, Recommender().config, hamlet)
     recommender = Recommender("popularity").fit(hamlet)
-    from ltocf.search.journal import Trial
-    from ltocf.search.publishing import Choice
-
     choice = Choice.single(Trial("popularity", {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     keeper.save(choice, recommender.config, recommender.dataset, recommender.model)
     assert is_search(run)
@@ -145,3 +147,24 @@ def test_a_job_reads_back_as_it_was_written() -> None:
     assert Job.read(job.to_json()) == job
     assert job.ends == job.began + 90
     assert os.path.basename(job.output) == "a"
+
+
+def test_where_there_is_no_time_for_all_some_users_are_tested(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "FEWEST_TESTED", 20)
+    config = Recommender("popularity").config
+    choice = Choice.single(Trial("popularity", {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    model = Recommender("popularity").fit(hamlet).model
+    found = SearchResult(config, hamlet, model, choice, [])
+    n_users = len(ranking.testable_users(hamlet.split.test))
+    for seconds_a_user, tested in ((0.0, 0), (1e9, 20)):
+        search = SimpleNamespace(seconds_a_user=seconds_a_user, progress=silent)
+        metrics, sampled = worker._test(found, search, Deadline(60.0))  # type: ignore[arg-type]
+        assert sampled == tested < n_users
+        users = ranking.testable_users(hamlet.split.test, tested or None, config.seed)
+        split = hamlet.split
+        expected = ranking.evaluate(
+            model.scorer(), split.test, split.seen, (10, 20, 50), users=users
+        )
+        assert metrics == expected

@@ -81,7 +81,8 @@ def _print_report(report: SearchReport, output: Path) -> None:
         return
     print(f"chosen: {report.chosen}")
     if report.metrics:
-        print(f"test  {metric_line(report.metrics)}")
+        some = f" of {report.sampled_users:,} users (of all: ltocf evaluate {output})"
+        print(f"test  {metric_line(report.metrics)}{some if report.sampled_users else ''}")
     elif report.ended == "done":
         print(f"not tested: no test pairs, or no time left (ltocf evaluate {output})")
     print(f"saved in {output} (version {report.version}); more: ltocf train --resume -o {output}")

@@ -172,7 +172,8 @@ class PoweredScorer(LinearScorer):
         if not self.values["second"]:
             return once
         if self.values["keeps_q"]:  # of which some weights may have been left out
-            return 2 * once - (self.matrix[rows] @ self.columns[:, columns]).toarray()
+            second: Scores = (self.matrix[rows] @ self.columns[:, columns]).toarray()
+            return 2 * once - second
         whole = np.zeros((len(columns), self.train.n_items), np.float32)
         whole[np.arange(len(columns)), columns] = 1
         # Q is symmetric: Q^2's columns are what Q makes twice of an item alone.

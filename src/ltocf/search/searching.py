@@ -38,7 +38,7 @@ CARE = 1.3  # an estimate is exceeded by that much now and then
 PATIENCE, LEAST = 4.0, 10.0  # a trial may take so many times its estimate, and at least so long
 FAR = 1.05  # times as good as what is saved
 SHORT = 5.0  # seconds that count as passed when it is asked what share of them something takes
-TESTING = 0.15  # of the time, at most, is kept for the test: it can be had later as well
+TESTING = 0.08  # of the time, at most, is kept for the test, of some users if need be
 SAVING = 1.0  # seconds to write a version, until one was written
 
 
@@ -111,11 +111,15 @@ class Search:
         test = self.whole.dataset.split.test
         if not len(test) or self.keeper is None:
             return 0.0
-        best = self.best
-        members = [] if best is None else best.trials
-        judging = sum(trial.judging_seconds for trial in members)
-        seconds = judging * len(testable_users(test)) / max(len(self.judges.users), 1)
+        seconds = self.seconds_a_user * len(testable_users(test))
         return min(seconds, TESTING * self.deadline.seconds)
+
+    @property
+    def seconds_a_user(self) -> float:
+        """What it takes to make the lists of one user, by what judging the best took."""
+        members = [] if self.best is None else self.best.trials
+        judging = sum(trial.judging_seconds for trial in members)
+        return judging / max(len(self.judges.users), 1)
 
     @property
     def _opening(self) -> bool:

@@ -42,6 +42,7 @@ class SearchReport:
     chosen: str = ""
     validation: dict[str, float] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    sampled_users: int = 0  # that were tested, where there was no time for all
     tried: list[dict[str, Any]] = field(default_factory=list)
     saved: list[dict[str, Any]] = field(default_factory=list)
 
@@ -70,6 +71,7 @@ class SearchReport:
     def take_done(self, done: dict[str, Any]) -> None:
         self.ended, self.metrics, self.tried = "done", done["metrics"], done["tried"]
         self.chosen, self.version = done["chosen"], done["version"]
+        self.sampled_users = done["sampled_users"]
 
 
 def supervise(job: Job, progress: Progress, say: Callable[[str], None]) -> SearchReport:

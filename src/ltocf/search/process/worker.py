@@ -22,7 +22,7 @@ from ltocf.deadlines import Deadline
 from ltocf.errors import LtocfError, RunError
 from ltocf.machine.threads import use_threads
 from ltocf.progress import OutOfTime
-from ltocf.ranking.metrics import Metrics, evaluate
+from ltocf.ranking.metrics import Metrics, evaluate, testable_users
 from ltocf.runs.run import keep_events
 from ltocf.runs.settings import make_config
 from ltocf.runs.versions import MARKER
@@ -36,6 +36,8 @@ from ltocf.storage.files import refuse_occupied, writing
 from ltocf.training.protocol import list_lengths, question
 
 EVERY = 0.25  # seconds between reports of progress
+HURRY = 0.7  # of the time left, for the test: an estimate is exceeded now and then
+FEWEST_TESTED = 1000  # users, however little time is left
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -58,10 +60,12 @@ def work(job: Job, tell: Tell) -> None:
         )
         keeper.clock = lambda: search.before + deadline.elapsed
         found = search.run()
-        metrics = _test(found, search, deadline)
-        keeper.finish(metrics, found.as_json())
+        metrics, sampled = _test(found, search, deadline)
+        # Whoever compares runs later should compare tests of all users.
+        keeper.finish({} if sampled else metrics, found.as_json())
         label, version = found.choice.label, keeper.version
         done = {"tried": found.as_json(), "metrics": metrics, "chosen": label, "version": version}
+        done |= {"sampled_users": sampled}
         tell({"done": done})
 
 
@@ -83,17 +87,23 @@ def _keeper(job: Job, root: Path, tell: Tell) -> RunKeeper:
     )
 
 
-def _test(found: SearchResult, search: Search, deadline: Deadline) -> Metrics:
-    """Test the model that was found, once, if there are test pairs and time is left."""
+def _test(found: SearchResult, search: Search, deadline: Deadline) -> tuple[Metrics, int]:
+    """Test the model that was found, once, if there are test pairs and time is left: on all users,
+    or on as many as there is time for. Returns the number of users if they are a sample."""
     split = found.dataset.split
     if not len(split.test):
-        return {}
+        return {}, 0
+    scorer, wanted, seen = question(complete(found.model.scorer(), found.model.people), split)
+    everybody = testable_users(wanted)
+    most = max(int(HURRY * deadline.left / max(search.seconds_a_user, 1e-9)), FEWEST_TESTED)
+    users = testable_users(wanted, most, found.config.seed)
     try:
         with deadline.limit(deadline.left, search.progress) as progress:
-            asked = question(complete(found.model.scorer(), found.model.people), split)
-            return evaluate(*asked, list_lengths(split), progress=progress)
+            ks = list_lengths(split)
+            metrics = evaluate(scorer, wanted, seen, ks, users=users, progress=progress)
     except OutOfTime:
-        return {}
+        return {}, 0
+    return metrics, len(users) if len(users) < len(everybody) else 0
 
 
 def _progress(tell: Tell) -> Callable[..., None]:
