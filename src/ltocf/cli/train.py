@@ -101,9 +101,10 @@ def train(
 ) -> None:
     """Find the best model for a log, or train one by name, and test it once. Everything is saved in
     a run directory. A search always has its best model so far saved: stop it whenever you like."""
+    from ltocf.data.sources.text_folder import ordered_by
     from ltocf.deadlines import parse_seconds
     from ltocf.runs.settings import parse_overrides
-    from ltocf.search.process.job import is_search, ordered_by
+    from ltocf.search.process.job import is_search
 
     began = time.time()
     if deploy and process_count() > 1:
@@ -175,8 +176,7 @@ def _refuse_occupied(output: Path, *, deploy: bool, overwrite: bool) -> None:
 
 def _prepared(settings: RunConfig, output: Path, given: dict[str, Any]) -> RunConfig:
     """The settings, with a log replaced by the data set that was prepared from it."""
-    from ltocf.data.sources.catalog import refuse_unknown
-    from ltocf.data.sources.raw_log import dataset_beside, is_raw_log
+    from ltocf.data.sources.catalog import dataset_beside, is_raw_log, refuse_unknown
 
     raw = is_raw_log(settings.dataset)
     if process_count() > 1 and (raw or settings.model_name == SEARCH):
@@ -245,8 +245,7 @@ def _fit(
 
 def _loaded(settings: RunConfig, order: str | None) -> Any:
     from ltocf.data.sources.catalog import load_dataset
-    from ltocf.data.sources.text_folder import dropped_line, order_line
-    from ltocf.search.process.job import ordered_by
+    from ltocf.data.sources.text_folder import dropped_line, order_line, ordered_by
 
     dataset = load_dataset(settings.dataset, ordered=ordered_by(order))
     if line := order_line(dataset):

@@ -13,7 +13,7 @@ from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.ingest.read_log import read_log
 from ltocf.data.interactions import Interactions
 from ltocf.data.sources.any_log import as_dataset
-from ltocf.data.sources.raw_log import dataset_beside
+from ltocf.data.sources.catalog import dataset_beside
 from ltocf.errors import ConfigError, DataError
 
 

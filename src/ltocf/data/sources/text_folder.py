@@ -86,3 +86,11 @@ def prepare_text_folder(
 
 def dropped_line(count: int) -> str:
     return f"left out: {count:,} test pairs that train has, or whose user or item it does not know"
+
+
+def ordered_by(order: str | None) -> bool | None:
+    """--order as a flag: whether lines are in the order of time; None: detect it."""
+    try:
+        return {None: None, "time": True, "none": False}[order]
+    except KeyError:
+        raise ConfigError(f"order = {order!r}: give time or none") from None

@@ -43,14 +43,6 @@ class Job:
         return cls(**json.loads(line))
 
 
-def ordered_by(order: str | None) -> bool | None:
-    """--order as a flag: whether lines are in the order of time; None: detect it."""
-    try:
-        return {None: None, "time": True, "none": False}[order]
-    except KeyError:
-        raise ConfigError(f"order = {order!r}: give time or none") from None
-
-
 def is_search(run: Path) -> bool:
     """Whether the run at this path was made by a search that can be continued."""
     return (run / SEARCH).is_dir()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ltocf.data.sources.catalog import load_dataset
-from ltocf.data.sources.text_folder import order_line
+from ltocf.data.sources.text_folder import order_line, ordered_by
 from ltocf.deadlines import Deadline
 from ltocf.errors import LtocfError, RunError
 from ltocf.machine.threads import use_threads
@@ -28,7 +28,7 @@ from ltocf.runs.settings import make_config
 from ltocf.runs.versions import MARKER
 from ltocf.scorers.complete import complete
 from ltocf.search.candidates import check_given
-from ltocf.search.process.job import Job, ordered_by
+from ltocf.search.process.job import Job
 from ltocf.search.process.keeping import RunKeeper
 from ltocf.search.results import SearchResult
 from ltocf.search.searching import Search
