@@ -1,10 +1,14 @@
 """What a user would try instead, beside ours: one run, equal threads, a process for each.
 
-    python -m benchmarks.peers --data town ml-1m --picture docs/images/peers.svg --json
+    python -m benchmarks.peers --data gowalla $LTOCF_DATA/ml-1m city-1000000 --json
+    python -m benchmarks.peers --data gowalla --peers "implicit ALS" --keep peers.json
 
-Everything has its default settings. `fit` is from pairs in memory to a fitted model; `lists` are
-20 unseen items for everybody; `first list` is a new process that loads what was saved and answers
-for one user; memory is the most that fitting and listing held, the pairs included.
+Everything has its default settings; LightGCN is given as many whole epochs as begin within
+`--seconds`. `fit` is from pairs in memory to a fitted model; `lists` are 20 unseen items for
+everybody; `first list` is a new process that loads what was saved and answers for one user; memory
+is the most that fitting and listing held, the pairs included. With `--keep` results are added to a
+file one by one, so that a run can be continued; `benchmarks.peers_page` makes tables and a picture
+of it.
 """
 
 from __future__ import annotations
@@ -26,8 +30,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, load_npz, save_npz
-
-from benchmarks.measure import machine
 
 K, FACTORS = 20, 64
 Lists = Callable[[NDArray[np.int32]], NDArray[np.integer[Any]]]  # of users' rows
@@ -67,7 +69,7 @@ def fit_ease(matrix: csr_matrix, l2: float = 500.0) -> Any:
     return weights
 
 
-def fit_lightgcn(matrix: csr_matrix, epochs: int, layers: int = 3, batch: int = 8192) -> Any:
+def fit_lightgcn(matrix: csr_matrix, seconds: float, layers: int = 3, batch: int = 8192) -> Any:
     """Users' and items' vectors: BPR with one random negative, Adam, one propagation a batch."""
     import torch
     import torch.nn.functional as F
@@ -90,7 +92,8 @@ def fit_lightgcn(matrix: csr_matrix, epochs: int, layers: int = 3, batch: int = 
             states.append(torch.sparse.mm(A, states[-1]))
         return torch.stack(states).mean(0)
 
-    for _ in range(epochs):
+    started = time.perf_counter()
+    while time.perf_counter() - started < seconds:
         for rows in torch.randperm(len(users)).split(batch):
             table, u = final(), users[rows]
             near, far = items[rows], torch.randint(n_items, (len(rows),))
@@ -127,7 +130,7 @@ def load_libraries(peer: str) -> None:
         import_module(name)
 
 
-def fit(peer: str, dataset: Any, matrix: csr_matrix, epochs: int) -> tuple[Lists, Any]:
+def fit(peer: str, dataset: Any, matrix: csr_matrix, seconds: float) -> tuple[Lists, Any]:
     """What lists, and what saves."""
     library, _, name = peer.partition(" ")
     if library == "ltocf":
@@ -152,7 +155,7 @@ def fit(peer: str, dataset: Any, matrix: csr_matrix, epochs: int) -> tuple[Lists
         weights = arrays["weights"] = fit_ease(matrix)
         lists = in_tiles(lambda rows: matrix[rows] @ weights, matrix)
     else:
-        vectors = fit_lightgcn(matrix, epochs)
+        vectors = fit_lightgcn(matrix, seconds)
         users, items = (table.numpy() for table in vectors)
         arrays |= {"users": users, "items": items}
         lists = in_tiles(lambda rows: users[rows] @ items.T, matrix)
@@ -165,16 +168,28 @@ def fit(peer: str, dataset: Any, matrix: csr_matrix, epochs: int) -> tuple[Lists
     return lists, save_arrays
 
 
-def measure(peer: str, data: str, folder: Path, epochs: int) -> dict[str, Any]:
+def read(data: str) -> Any:
+    """A data set by name or directory, `city-N` of N visits, or Amazon-Beauty's next items."""
+    from benchmarks.beauty import next_items
+    from benchmarks.city import make_city
     from ltocf.data.sources.catalog import load_dataset
+
+    if data.startswith("city-"):
+        return make_city(int(data.removeprefix("city-"))).dataset
+    if (Path(data) / "item_attributes.json").exists():
+        return next_items(Path(data))
+    return load_dataset(data)
+
+
+def measure(peer: str, data: str, folder: Path, seconds: float) -> dict[str, Any]:
     from ltocf.ranking.metrics import find_hits, list_metrics, testable_users
 
-    dataset = load_dataset(data)
+    dataset = read(data)
     split = dataset.split
     matrix = matrix_of(split.seen)
     load_libraries(peer)
     started = time.perf_counter(), time.process_time()
-    lists, save = fit(peer, dataset, matrix, epochs)
+    lists, save = fit(peer, dataset, matrix, seconds)
     fitted = time.perf_counter(), time.process_time()
     everybody = np.arange(matrix.shape[0], dtype=np.int32)
     ranked = np.asarray(lists(everybody), dtype=np.int32)
@@ -226,7 +241,7 @@ def run(peer: str, data: str, arguments: argparse.Namespace) -> dict[str, Any]:
         "OPENBLAS_NUM_THREADS": "1" if peer.startswith("implicit") else str(arguments.threads),
     }
     command = [sys.executable, "-m", "benchmarks.peers", "--peer", peer, "--data", data]
-    command += ["--epochs", str(arguments.epochs)]
+    command += ["--seconds", str(arguments.seconds)]
     with tempfile.TemporaryDirectory() as parent:
         folder = str(Path(parent) / "model")
         environment["XDG_CACHE_HOME"] = parent  # no singular vectors from an earlier run
@@ -249,39 +264,15 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def draw(report: dict[str, dict[str, Any]], path: Path) -> None:
-    """Recall@20 over the processor seconds of fit, a panel for each data set."""
-    from matplotlib import rcParams
-    from matplotlib.figure import Figure
-
-    from ltocf.pictures.curves import BLUE, ORANGE
-
-    rcParams["svg.hashsalt"] = "ltocf"  # the same picture is the same file
-    figure = Figure(figsize=(4.6 * len(report), 3.8), layout="constrained")
-    for axes, (data, found) in zip(
-        np.atleast_1d(figure.subplots(1, len(report))), report.items(), strict=True
-    ):
-        for peer, values in found.items():
-            if "error" in values:
-                continue
-            place = values["fit_processor_seconds"], values["recall@20"]
-            axes.plot(*place, "o", color=BLUE if peer.startswith("ltocf") else ORANGE)
-            axes.annotate(peer, place, textcoords="offset points", xytext=(5, 3), fontsize=7)
-        axes.set(
-            xscale="log", title=data, xlabel="processor seconds of fit", ylabel="Recall@20 on test"
-        )
-        axes.margins(x=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, metadata={"Date": None})
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=["town"], help="names or directories")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", nargs="+", default=["town"], help="names, directories, city-N")
     parser.add_argument("--peers", nargs="+", default=PEERS, choices=PEERS, metavar="PEER")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=20, help="of LightGCN; default: 20")
-    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--seconds", type=float, default=240, help="of LightGCN; default: 240")
+    parser.add_argument("--keep", type=Path, help="add to this file")
     parser.add_argument("--json", action="store_true", help="one line")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -291,27 +282,23 @@ def main() -> None:
         first_list(arguments.peer, arguments.folder)
         return
     if arguments.peer:
-        print(
-            json.dumps(
-                measure(arguments.peer, arguments.data[0], arguments.folder, arguments.epochs)
-            )
-        )
+        data, folder = arguments.data[0], arguments.folder
+        print(json.dumps(measure(arguments.peer, data, folder, arguments.seconds)))
         return
-    report = {}
+    from benchmarks.measure import machine  # not above: a first list of others needs none of ours
+
+    report: dict[str, Any] = {"data": {}}
+    if arguments.keep and arguments.keep.exists():
+        report = json.loads(arguments.keep.read_text())
+    report |= {"machine": machine(), "threads": arguments.threads}
     for data in arguments.data:
-        report[Path(data).name] = found = {}
+        found = report["data"].setdefault(Path(data).name, {})
         for peer in arguments.peers:
-            found[peer] = run(peer, data, arguments)
+            found[peer] = run(peer, data, arguments) | {"date": date.today().isoformat()}
             print(data, peer, found[peer], file=sys.stderr)
-    if arguments.picture:
-        draw(report, arguments.picture)
-    result = {
-        "machine": machine(),
-        "date": date.today().isoformat(),
-        "threads": arguments.threads,
-        "data": report,
-    }
-    print(json.dumps(result, indent=None if arguments.json else 2))
+            if arguments.keep:
+                arguments.keep.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=None if arguments.json else 2))
 
 
 if __name__ == "__main__":

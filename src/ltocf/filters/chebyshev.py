@@ -57,7 +57,7 @@ def fit_response(response: Callable[[Tensor], Tensor], tolerance: float) -> Tens
     """
     n = FIRST_NODES
     while n <= MOST_NODES:
-        values = response(chebyshev_nodes(n))
+        values = response(chebyshev_nodes(n)).cpu()  # a few scalars, wherever the times are
         # A fit cannot be this exact because of rounding; a truncated series can.
         if tolerance < ROUNDING:
             coefficients = chebyshev_coefficients(values, tolerance)

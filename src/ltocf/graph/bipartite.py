@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ltocf.data.interactions import Interactions
 from ltocf.graph.neighbours import Neighbours
-from ltocf.graph.operator import apply
+from ltocf.graph.operator import apply, kernels_can_read
 
 
 class BipartiteGraph:
@@ -63,13 +63,13 @@ class BipartiteGraph:
 
     def empty_like(self, E: Tensor) -> Tensor:
         """Room for a table of this shape, on a CPU one that was used before, if there is any."""
-        if E.device.type != "cpu":
+        if not kernels_can_read(E):
             return torch.empty_like(E)
         kind = torch.empty(0, dtype=E.dtype).numpy().dtype
         return torch.from_numpy(self.lists.tables.empty(tuple(E.shape), kind))
 
     def _has_kernels(self, E: Tensor) -> bool:
-        return E.device.type == "cpu" and self.interactions.strengths is None
+        return kernels_can_read(E) and self.interactions.strengths is None
 
     def _chebyshev_torch(
         self, E: Tensor, coefficients: Sequence[float], other: Tensor | None
@@ -83,7 +83,7 @@ class BipartiteGraph:
             out.add_(current, alpha=coefficient)
             if other is not None:
                 products.append(torch.sum(current * other, dtype=torch.float64))
-        return out, torch.stack(products).tolist() if products else []
+        return out, torch.stack(products).cpu().tolist() if products else []
 
     def sparse_matrix(self, device: torch.device, dtype: torch.dtype) -> Tensor:
         """A itself, as torch stores it. (n_nodes, n_nodes)"""

@@ -9,6 +9,12 @@ import torch
 from torch import Tensor
 
 
+def kernels_can_read(tensor: Tensor) -> bool:
+    """Whether the compiled kernels can: they know the CPU's memory alone. On another device torch's
+    own operations do the same."""
+    return tensor.device.type == "cpu"
+
+
 class LinearOperator(Protocol):
     def product(self, E: Tensor) -> Tensor:
         """M E without gradients."""

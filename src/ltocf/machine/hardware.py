@@ -146,7 +146,7 @@ def _gpu() -> tuple[str | None, str]:
 
     if not torch.cuda.is_available():
         return None, ""
-    note = "the GPU will be used for training (device=cpu turns that off); this is untested there"
+    note = "the GPU will be used for training (device=cpu turns that off); untested on hardware"
     return torch.cuda.get_device_name(), note
 
 

@@ -41,7 +41,7 @@ def batch_loss(
     rows = table.detach()
     gradient = empty_like(rows).zero_() if table.requires_grad else None
     counts = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
-    mean = torch.zeros((), dtype=torch.float64)
+    mean = torch.zeros((), dtype=torch.float64, device=rows.device)
     chunks = (_scored(chunk, rows, n_users, loss, columns) for chunk in batch.chunks)
     for scores in _one_ahead(chunks):
         scores.arrive_()
@@ -51,7 +51,7 @@ def batch_loss(
         if gradient is not None:
             by_near, by_far = torch.autograd.grad(value, leaves)
             scores.add_gradient_(by_near, by_far, gradient)
-        mean += value.detach().cpu()
+        mean += value.detach()
         _count_(counts, scores)
     collected: Tensor = _Collected.apply(table, mean.to(table), gradient)  # type: ignore[no-untyped-call]
     return BatchLoss(collected, counts)
@@ -85,7 +85,7 @@ def _count_(counts: Tensor, scores: _Own | _Shared) -> None:
     for rows in (scores.users, first):
         counts.index_add_(0, rows, counts.new_ones(()).expand(len(rows)))
     far = scores.far_rows.flatten()
-    counts.index_add_(0, far, counts.new_tensor(len(first) / max(len(far), 1)).expand(len(far)))
+    counts.index_add_(0, far, counts.new_full((), len(first) / max(len(far), 1)).expand(len(far)))
 
 
 class _Own:

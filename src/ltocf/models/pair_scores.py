@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from ltocf.graph.operator import kernels_can_read
 from ltocf.machine.threads import share_out, thread_count
 from ltocf.models.score_kernels import compile_scatter, compile_scores
 
@@ -22,7 +22,7 @@ COLUMNS = 16  # float32 numbers of a cache line
 
 def pair_scores(table: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """<table[left[b]], table[right[b, j]]>, for left (batch,) and right (batch, n). (batch, n)"""
-    if table.is_cuda:
+    if not kernels_can_read(table):
         return dot_products(table, left, right)
     scores: Tensor = _PairScores.apply(table, left, right)  # type: ignore[no-untyped-call]
     return scores
@@ -62,7 +62,7 @@ def write_scores_(
     table: Tensor, left: Tensor, right: Tensor, first: int, out: Tensor, column: int
 ) -> None:
     """out[b, column + j] = <table[left[b]], table[first + right[b, j]]>"""
-    if table.is_cuda:
+    if not kernels_can_read(table):
         products = torch.einsum("bd,bnd->bn", table[left], table[first + right])
         out[:, column : column + right.shape[1]] = products
         return
@@ -82,7 +82,7 @@ def add_products_(
 
     A thread owns columns, not pairs: no two write the same number, and every sum is in the order of
     the batch for any number of threads."""
-    if table.is_cuda:
+    if not kernels_can_read(table):
         gradient.index_add_(0, left, torch.einsum("bn,bnd->bd", weights, table[right]))
         outer = weights[:, :, None] * table[left][:, None]
         gradient.index_add_(0, right.flatten(), outer.flatten(0, 1))
@@ -135,5 +135,4 @@ class _SquaredNorms(torch.autograd.Function):
 
 def count_rows(n: int, *rows: Tensor) -> Tensor:
     """How often each of 0..n-1 stands in the rows. (n,)"""
-    flat = np.concatenate([part.cpu().numpy().ravel() for part in rows])
-    return torch.from_numpy(np.bincount(flat, minlength=n))
+    return torch.cat([part.flatten() for part in rows]).bincount(minlength=n)
