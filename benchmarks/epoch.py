@@ -18,10 +18,10 @@ from typing import Any
 
 import torch
 
+from benchmarks.data import read_data
 from benchmarks.measure import machine
 from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.config import BPR, TrainConfig
-from ltocf.data.sources.catalog import load_dataset
 from ltocf.data.splits import hold_out_validation
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.machine.threads import use_threads
@@ -34,7 +34,7 @@ class Epoch:
     """One epoch as training has it, and each of its parts by itself."""
 
     def __init__(self, data: str, **options: Any) -> None:
-        dataset = load_dataset(data)
+        dataset = read_data(data)
         config = TrainConfig()
         split = dataset.split
         self.split = split if len(split.valid) else hold_out_validation(split, seed=0)

@@ -10,15 +10,15 @@ import json
 import numpy as np
 import torch
 
+from benchmarks.data import read_data
 from benchmarks.measure import median_seconds, parse_arguments, peak_extra_bytes
-from ltocf.data.sources.catalog import load_dataset
 from ltocf.ranking.metrics import evaluate
 from ltocf.ranking.top_k import TILE_BYTES
 
 
 def main() -> None:
     arguments = parse_arguments(__doc__)
-    split = load_dataset(arguments.data).split
+    split = read_data(arguments.data).split
     generator = torch.Generator().manual_seed(0)
     users = torch.randn(split.train.n_users, 64, generator=generator)
     items = torch.randn(split.train.n_items, 64, generator=generator)

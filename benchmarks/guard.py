@@ -21,7 +21,7 @@ from benchmarks.measure import machine
 
 KEPT = Path(__file__).parent.parent / "docs/results/ratios.json"
 TOLERANCE = 0.2
-DATA = "town"  # built in, so that every machine can
+DATA = "city-400000"  # built in, so that every machine can
 
 
 class Ratio(NamedTuple):

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ltocf.data.sources.catalog import load_dataset
+from benchmarks.data import read_data
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
 from ltocf.ranking.top_k import TILE_BYTES, top_k
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     arguments = parser.parse_args()
-    dataset = load_dataset(arguments.data)
+    dataset = read_data(arguments.data)
     model = build_model(BipartiteGraph(dataset.split.train), "ltocf", {})
     model.initialise_(0)
     recommender = Recommender.wrap(model, dataset, make_config({}))

@@ -168,23 +168,11 @@ def fit(peer: str, dataset: Any, matrix: csr_matrix, seconds: float) -> tuple[Li
     return lists, save_arrays
 
 
-def read(data: str) -> Any:
-    """A data set by name or directory, `city-N` of N visits, or Amazon-Beauty's next items."""
-    from benchmarks.beauty import next_items
-    from benchmarks.city import make_city
-    from ltocf.data.sources.catalog import load_dataset
-
-    if data.startswith("city-"):
-        return make_city(int(data.removeprefix("city-"))).dataset
-    if (Path(data) / "item_attributes.json").exists():
-        return next_items(Path(data))
-    return load_dataset(data)
-
-
 def measure(peer: str, data: str, folder: Path, seconds: float) -> dict[str, Any]:
+    from benchmarks.data import read_data
     from ltocf.ranking.metrics import find_hits, list_metrics, testable_users
 
-    dataset = read(data)
+    dataset = read_data(data)
     split = dataset.split
     matrix = matrix_of(split.seen)
     load_libraries(peer)

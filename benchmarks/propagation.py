@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.data import read_data
 from benchmarks.measure import (
     machine,
     median_seconds,
@@ -23,7 +24,6 @@ from benchmarks.measure import (
     peak_extra_bytes,
 )
 from ltocf.data.interactions import Interactions
-from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.kernels.blocks import chebyshev_sum
 from ltocf.graph.kernels.ordering import Adjacency
@@ -43,7 +43,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
     warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-    graph = BipartiteGraph(load_dataset(arguments.data).split.train)
+    graph = BipartiteGraph(read_data(arguments.data).split.train)
     report: dict[str, Any] = {
         "benchmark": "propagation",
         "machine": machine(),

@@ -9,10 +9,10 @@ import json
 
 import numpy as np
 
+from benchmarks.data import read_data
 from benchmarks.measure import median_seconds, parse_arguments
 from ltocf.batches.triples import TripleBatches
 from ltocf.data.interactions import Interactions
-from ltocf.data.sources.catalog import load_dataset
 
 BATCH = 16384
 
@@ -34,7 +34,7 @@ def numpy_epoch(train: Interactions, batch_size: int, random: np.random.Generato
 
 def main() -> None:
     arguments = parse_arguments(__doc__)
-    train = load_dataset(arguments.data).split.train
+    train = read_data(arguments.data).split.train
     random = np.random.default_rng(0)
 
     def ours() -> None:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ltocf.data.interactions import Interactions
-from ltocf.ranking.top_k import rank, top_k
+from ltocf.ranking.top_k import TILE_BYTES, rank, ranked_tiles, top_k
 from tests.conftest import interactions_of
 
 
@@ -49,3 +49,21 @@ def test_seen_items_are_those_of_the_user_not_of_the_row():
 def test_no_users_give_no_lists():
     ranked = top_k(lambda rows: np.empty((0, 4), np.float32), np.empty(0, np.int32), 3, n_items=4)
     assert ranked.items.shape == (0, 3)
+
+
+def test_no_more_scores_are_asked_for_at_a_time_than_a_tile_holds():
+    """So that lists of 100,000 users among a million items take the memory of some tens of MB."""
+    random = np.random.default_rng(0)
+    items = random.standard_normal((20_000, 2), dtype=np.float32)
+    users = random.standard_normal((1_000, 2), dtype=np.float32)
+    asked = []
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        asked.append(len(rows))
+        return users[rows] @ items.T
+
+    everybody = np.arange(len(users), dtype=np.int32)
+    tiles = list(ranked_tiles(score, everybody, 5, n_items=len(items)))
+    assert sum(asked) == len(users) and max(asked) * items.shape[0] * 4 <= TILE_BYTES
+    best = np.argsort(-(users[-1:] @ items.T), kind="stable")[0, :5]
+    assert_array_equal(tiles[-1].items[-1], best)

@@ -18,9 +18,8 @@ from ltocf.graph.kernels.vectors import REGISTER_BYTES
 from ltocf.machine.threads import run_together, share_out
 from ltocf.tables import Tables
 
-# Of a row: narrower blocks read the neighbours more often, wider ones do not stay in cache.
-BLOCK_BYTES = 2 * REGISTER_BYTES
-WHOLE_BYTES = 4 * REGISTER_BYTES  # of a row, in a product alone, where nothing is copied
+# Of a row: narrower blocks read the neighbours more often, and one cache line at a time.
+BLOCK_BYTES = 4 * REGISTER_BYTES
 RANGES = 64  # of rows: fixed, so that inner products do not depend on the number of threads
 PULLS = 8  # a thread and step: a thread whose core is taken holds the others up by an eighth
 TEAM_BYTES = 1 << 25  # of a block of columns: a larger one is not for each thread to have its own
@@ -49,7 +48,7 @@ def chebyshev_sum(
     thread and the partial products are added in a fixed order: threads change only the time.
     What is needed in between is taken from `tables`.
     """
-    blocks = list(_blocks(E.shape[1], E.itemsize, BLOCK_BYTES))
+    blocks = list(_blocks(E.shape[1], E.itemsize))
     if adjacency.indptr[-1] * E.shape[1] * len(coefficients) < SMALL:
         threads = 1
     small = E.itemsize * len(E) * max(width for _, width in blocks) <= TEAM_BYTES
@@ -73,7 +72,7 @@ def multiply(adjacency: Adjacency, E: Table, out: Table) -> None:
     """out = A E, read and written in place; rows are processed in the adjacency's order."""
     scale = np.empty(len(E), E.dtype)
     scale[adjacency.order] = 1 / _roots(adjacency)
-    blocks = list(_blocks(E.shape[1], E.itemsize, WHOLE_BYTES))
+    blocks = list(_blocks(E.shape[1], E.itemsize))
     kernels = [compile_product(E.dtype.name, width) for _, width in blocks]
     bounds = _ranges(adjacency, RANGES)
 
@@ -85,10 +84,10 @@ def multiply(adjacency: Adjacency, E: Table, out: Table) -> None:
     share_out(run, RANGES, pull)
 
 
-def _blocks(dim: int, itemsize: int, block_bytes: int) -> Iterator[tuple[int, int]]:
+def _blocks(dim: int, itemsize: int) -> Iterator[tuple[int, int]]:
     """The first column and the width of each block."""
-    for column in range(0, dim, block_bytes // itemsize):
-        yield column, min(block_bytes // itemsize, dim - column)
+    for column in range(0, dim, BLOCK_BYTES // itemsize):
+        yield column, min(BLOCK_BYTES // itemsize, dim - column)
 
 
 def _roots(adjacency: Adjacency) -> NDArray[np.float64]:
