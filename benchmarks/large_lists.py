@@ -13,8 +13,8 @@ from datetime import date
 import numpy as np
 
 from benchmarks.measure import machine, peak_extra_bytes
+from ltocf.machine.threads import use_threads
 from ltocf.ranking.top_k import ranked_tiles, tile_bytes
-from ltocf.threads import use_threads
 
 K, DIM = 20, 64
 
