@@ -18,11 +18,12 @@ from ltocf.deadlines import Deadline, parse_seconds, usual_seconds
 from ltocf.errors import ConfigError
 from ltocf.models.base import Model
 from ltocf.models.rp3beta import RP3Beta
-from ltocf.progress import OutOfTime, silent
+from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.yardsticks import verdict
-from ltocf.search import candidates
+from ltocf.search import arms, candidates, searching
 from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate, promise_of
+from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial
 from ltocf.search.mixing import fit_mix, pooled
@@ -306,3 +307,33 @@ def test_a_run_is_compared_with_what_takes_seconds() -> None:
     assert verdict(ours, better).endswith(
         "a search (ltocf train without --model) would probably do better than this run"
     )
+
+
+def test_a_training_that_its_limit_ends_counts_with_its_best_epoch(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, "popularity", "ltocf")
+    monkeypatch.setattr(searching, "PATIENCE", 0.0)
+    monkeypatch.setattr(searching, "LEAST", 0.2)
+    whole = arms.trained_on_validation
+
+    def endless(name: str, options: Options, split: Split, config: RunConfig, progress: Progress):  # type: ignore[no-untyped-def]
+        brief = config.train.model_copy(update={"epochs": 1})
+        found = whole(name, options, split, config.model_copy(update={"train": brief}), silent)
+        with pytest.raises(OutOfTime):
+            while True:
+                progress("training", 0)
+        return found
+
+    monkeypatch.setattr(arms, "trained_on_validation", endless)
+    search = Search(hamlet, AUTO, Deadline(120))
+    search.run()
+    assert "ltocf" in {trial.name for trial in search.journal.trials.values()}
+
+
+def test_singular_vectors_from_the_cache_say_nothing_about_the_machine(hamlet: Dataset) -> None:
+    costs, pairs = Costs(), hamlet.split.train
+    for name in ("gfcf", "chebycf", "bspm"):
+        costs.learn(name, {}, pairs, 1e-3)
+    assert costs.slowness == 1.0
+    assert costs.fitting("ltocf", {}, pairs) == Costs().fitting("ltocf", {}, pairs)

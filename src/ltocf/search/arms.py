@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
@@ -68,8 +69,12 @@ class Arm:
 
     def seconds(self) -> float:
         """What the next trial will take."""
-        judging = self.costs.judging if self.best is None else self.best.judging_seconds
-        return judging + (0.0 if self._only_recency() else self._fitting())
+        return self.judging + (0.0 if self._only_recency() else self._fitting())
+
+    @property
+    def judging(self) -> float:
+        """Seconds of that for judging."""
+        return self.costs.judging if self.best is None else self.best.judging_seconds
 
     def _fitting(self) -> float:
         options = self.next or {}
@@ -86,29 +91,36 @@ class Arm:
             self._climb_from(starts_of(self.name, self.config, recency))
 
     def attempt(
-        self, elapsed: float, progress: Progress, fitted: Fitted = lambda options, scorer: None
+        self,
+        elapsed: float,
+        fitting: AbstractContextManager[Progress],
+        judging: AbstractContextManager[Progress],
+        fitted: Fitted = lambda options, scorer: None,
     ) -> Trial:
         """Try what is next, write it down, and go on from there. `fitted` hears of it before it is
-        judged, which takes longer than many a fit."""
+        judged, which takes longer than many a fit. Both parts have their own time: a training that
+        is ended by its limit still has to be judged."""
         assert self.next is not None
         options, started = self.next, time.perf_counter()
         quick = self._recency_alone(options)
-        model, epochs = (self._model, None) if quick else self._fitted(options, progress)
+        with fitting as progress:
+            model, epochs = (self._model, None) if quick else self._fitted(options, progress)
         assert model is not None
         scorer = quick or model.scorer()
         seconds = time.perf_counter() - started
         fitted(options, scorer)
         begun = time.perf_counter()
-        rating = self.judges.rate(scorer, progress)
-        judging = time.perf_counter() - begun
+        with judging as progress:
+            rating = self.judges.rate(scorer, progress)
+        judging_seconds = time.perf_counter() - begun
         if quick is None:
             self.costs.learn(self.name, options, self.split.train, seconds)
-        self.costs.judging = judging
+        self.costs.judging = judging_seconds
         judged = rating.metrics["recall@20"], rating.metrics["ndcg@20"]
         kept = seconds if quick is None or self.best is None else self.best.seconds
         trial = Trial(
-            self.name, options, *judged, kept, judging,
-            elapsed + seconds + judging, epochs,
+            self.name, options, *judged, kept, judging_seconds,
+            elapsed + seconds + judging_seconds, epochs,
         )  # fmt: skip
         if self._learn(trial):
             self._model, self._opinion = model, rating.opinion

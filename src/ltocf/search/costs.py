@@ -55,9 +55,9 @@ class Costs:
         task = task_of(name, options)
         work = work_of(task, pairs)
         self._measured[task] = seconds, work
-        # Shorter ones say more about start-up than about speed; a filter alone takes its time when
-        # it is judged.
-        if work > LEAST and task != FILTER_ALONE:
+        # Shorter ones say more about start-up than about speed. A filter alone takes its time when
+        # it is judged, and singular vectors may come from the cache.
+        if work > LEAST and task != FILTER_ALONE and task not in SPECTRA:
             ratio = min(max(seconds / work, 0.05), 50.0)
             news = SHARE_OF_NEWS * (math.log(ratio) - math.log(self.slowness))
             self.slowness = math.exp(math.log(self.slowness) + news)

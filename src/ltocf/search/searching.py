@@ -168,14 +168,14 @@ class Search:
         limit = max(PATIENCE * (arm.seconds() + saving), LEAST)
         limit = min(limit, self.left() - self._fit_after(arm))
         self._tell(f"trying {arm.name}")
-        before = arm.best
+        before, told = arm.best, self._within(arm.name)
         try:
-            with self.deadline.limit(limit, self._within(arm.name)) as progress:
-                arm.attempt(
-                    self.before + self.deadline.elapsed,
-                    progress,
-                    lambda options, scorer: self._glance(arm.name, options, scorer, progress),
-                )
+            arm.attempt(
+                self.before + self.deadline.elapsed,
+                self.deadline.limit(limit, told),
+                self.deadline.limit(max(PATIENCE * arm.judging, LEAST), told),
+                lambda options, scorer: self._glance(arm.name, options, scorer),
+            )
         except OutOfTime:
             arm.stopped_after(limit)
         except (LtocfError, MemoryError) as error:
@@ -215,7 +215,7 @@ class Search:
         nothing = Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._keep(Choice.single(nothing), self.progress)
 
-    def _glance(self, name: str, options: Options, scorer: Scorer, progress: Progress) -> None:
+    def _glance(self, name: str, options: Options, scorer: Scorer) -> None:
         """As long as what is saved was never judged, a look by a few users decides: whoever stops
         after ten seconds should have more than popularity."""
         if not self._opening or name == FIRST:
@@ -225,7 +225,9 @@ class Search:
         shown = build_model(graph, before.pop("name"), before)
         shown.initialise_(self.config.seed)
         if self.judges.prefer(scorer, shown.scorer()):
-            self._keep(Choice.single(Trial(name, options, 0.0, 0.0, 0.0, 0.0, 0.0)), progress)
+            with self.deadline.limit(self.deadline.left, self.progress) as progress:
+                nothing = Trial(name, options, 0.0, 0.0, 0.0, 0.0, 0.0)
+                self._keep(Choice.single(nothing), progress)
 
     def _save(self, *, patient: bool) -> None:
         """Fit the best to all pairs and save it, unless it is saved: where there is no hurry, only
