@@ -38,14 +38,14 @@ audit: .venv/installed-dev
 	$(BIN)/python tools/audit.py
 
 # What computes, where other instructions and other numbers of threads round otherwise. Each line is
-# one kind of machine: what ATen (torch), OpenBLAS (NumPy, SciPy), MKL (torch) and Numba may use.
+# one kind of machine, an old one and one in between: what ATen (torch), OpenBLAS (NumPy, SciPy), MKL
+# (torch) and Numba may use. `make test` has run the same tests on this one.
 NUMERICAL := tests/graph tests/filters tests/ode tests/ranking tests/models tests/recommend/test_new_users.py tests/recommend/test_recommender.py
 portable: .venv/installed-dev
 	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Haswell OMP_NUM_THREADS=1 \
+		NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=.pytest_cache/numba-generic \
 		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
 	ATEN_CPU_CAPABILITY=avx2 OPENBLAS_CORETYPE=Zen MKL_ENABLE_INSTRUCTIONS=AVX2 OMP_NUM_THREADS=2 \
-		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
-	NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=.pytest_cache/numba-generic OMP_NUM_THREADS=2 \
 		$(BIN)/python $(PYTEST) $(PARALLEL) $(NUMERICAL)
 
 # The ratios of docs/results/ratios.json again; fails where one is worse by a fifth, or none is kept.
