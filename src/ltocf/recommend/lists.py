@@ -246,7 +246,9 @@ def _apply_rules_(fitted: FittedModel, scores: Scores, each: Sequence[ListOption
     n_items = scores.shape[1]
     for some, options, rules in _groups(fitted, each):
         if rules.factors is not None:
-            scale_(scores[some], rules.factors[:n_items])
+            items = rules.boosted_items
+            items = items[: np.searchsorted(items, n_items)]
+            scale_(scores[some], items, rules.factors[items])
         if rules.penalty is not None:
             scores[some] += rules.penalty[:n_items]  # ten times faster than writing through a mask
         if options.blocked is not None:

@@ -5,6 +5,7 @@ from datetime import datetime
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 from ltocf.data.attributes import typed_attribute
 from ltocf.data.catalogue import Catalogue, ItemChange
@@ -12,6 +13,7 @@ from ltocf.data.ids import IdMap
 from ltocf.errors import ConfigError
 from ltocf.ranking.top_k import Ranked
 from ltocf.recommend.rules import Condition, Rules, Shelf
+from ltocf.recommend.rules.diversity import rows_of
 from ltocf.recommend.rules.impressions import fading, scale_, scaled
 from ltocf.recommend.rules.reorder import pool_size, reordered
 
@@ -212,9 +214,20 @@ def test_what_was_shown_and_not_taken_halves_with_every_half_life():
         fading(np.array([1]), 0)
 
 
-def test_scaling_every_row_is_scaling_each():
-    scores = np.array([[4.0, -3.0, 2.0], [0.0, -np.inf, -2.0]], dtype=np.float32)
-    factors = np.array([2.0, 4.0, 0.5], dtype=np.float32)
+def test_scaling_some_items_of_every_row_is_scaling_each():
+    scores = np.array([[4.0, -3.0, 7.0, 2.0], [0.0, -np.inf, 7.0, -2.0]], dtype=np.float32)
+    factors = np.array([2.0, 4.0, 1.0, 0.5], dtype=np.float32)
     expected = scaled(scores, factors)
-    scale_(scores, factors)
-    assert scores.tolist() == expected.tolist() == [[8.0, -0.75, 1.0], [0.0, -np.inf, -4.0]]
+    some = np.array([0, 1, 3], dtype=np.int32)
+    scale_(scores, some, factors[some])
+    assert scores.tolist() == expected.tolist()
+    assert expected.tolist() == [[8.0, -0.75, 7.0, 1.0], [0.0, -np.inf, 7.0, -4.0]]
+
+
+def test_rows_of_sparse_likeness_have_its_inner_products():
+    likeness = csr_array(np.array([[0, 2, 0], [0, 0, 0], [1, 3, 0], [0, 0, 5]], dtype=np.float32))
+    items = np.array([2, 0, 1, 2], dtype=np.int32)
+    dense = rows_of(likeness, items)
+    assert dense.shape == (4, 2)  # nobody of them has the third
+    assert (dense @ dense.T).tolist() == (likeness[items] @ likeness[items].T).toarray().tolist()
+    assert rows_of(likeness, np.array([1], dtype=np.int32)).shape == (1, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from ltocf.data.interactions import Rows
 from ltocf.ranking.top_k import Ranked
-from ltocf.recommend.rules.diversity import POOL, Likeness, alike, relevance
+from ltocf.recommend.rules.diversity import POOL, Likeness, relevance, rows_of
 from ltocf.recommend.rules.rules import ItemRules
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 def pool_size(rules: ItemRules, k: int, n_items: int) -> int:
     """How many of the best items to rank before a list of k is chosen from them."""
-    return min(n_items, max(POOL, 5 * k) if rules.rules.reorder else k)
+    if not rules.rules.reorder:
+        return min(n_items, k)
+    return min(n_items, max(POOL if rules.rules.diversity else 0, 5 * k))
 
 
 def reordered(
@@ -96,19 +99,22 @@ def _greedy(
                 chosen.append((item, score))
         return chosen
     first = np.array([item for item, _ in chosen], dtype=np.int32)
-    between = alike(likeness, np.concatenate([first, items]))
-    nearest = between[len(first) :, : len(first)].max(axis=1, initial=0.0)
-    between = between[len(first) :, len(first) :]
+    rows = rows_of(likeness, np.concatenate([first, items]))
+    listed, rows = rows[: len(first)], rows[len(first) :]
+    # How alike each is to the most similar one in the list: the cosine, 0 where it is negative.
+    nearest = (rows @ listed.T).max(axis=1, initial=0.0)
     good = (1 - diversity) * relevance(scores)
-    open_ = np.array([item not in taken for item in items.tolist()])
-    while len(chosen) < k and open_.any():
-        best = int(np.argmax(np.where(open_, good - diversity * nearest, -np.inf)))
-        open_[best] = False
+    good[[item in taken for item in items.tolist()]] = -np.inf
+    for _ in range(len(items)):
+        best = int(np.argmax(good - diversity * nearest))
+        if len(chosen) == k or good[best] == -np.inf:
+            break
+        good[best] = -np.inf
         item = int(items[best])
         if counts.admits(item):
             counts.add(item)
             chosen.append((item, float(scores[best])))
-            nearest = np.maximum(nearest, between[best])
+            np.maximum(nearest, rows @ rows[best], out=nearest)
     return chosen
 
 
@@ -116,20 +122,20 @@ class Counts:
     """How often each value of the attributes with a limit is in a list so far."""
 
     def __init__(self, rules: ItemRules) -> None:
-        self._groups = rules.groups
-        self._counts = [np.zeros(matrix.shape[1], dtype=np.int64) for _, matrix in rules.groups]
+        self._groups = [(limit, matrix, Counter[int]()) for limit, matrix in rules.groups]
 
     def admits(self, item: int) -> bool:
         return all(
-            (counts[_values(matrix, item)] < limit).all()
-            for (limit, matrix), counts in zip(self._groups, self._counts, strict=True)
+            counts[value] < limit
+            for limit, matrix, counts in self._groups
+            for value in _values(matrix, item)
         )
 
     def add(self, item: int) -> None:
-        for (_, matrix), counts in zip(self._groups, self._counts, strict=True):
-            counts[_values(matrix, item)] += 1
+        for _, matrix, counts in self._groups:
+            counts.update(_values(matrix, item))
 
 
-def _values(matrix: csr_array, item: int) -> NDArray[np.integer]:
-    values: NDArray[np.integer] = matrix.indices[matrix.indptr[item] : matrix.indptr[item + 1]]
+def _values(matrix: csr_array, item: int) -> list[int]:
+    values: list[int] = matrix.indices[matrix.indptr[item] : matrix.indptr[item + 1]].tolist()
     return values

@@ -178,6 +178,12 @@ class ItemRules:
             return None
         return np.where(self.blocked, -np.inf, 0).astype(np.float32)
 
+    @cached_property
+    def boosted_items(self) -> Rows:
+        """Those whose scores are multiplied by something."""
+        assert self.factors is not None
+        return np.flatnonzero(self.factors != 1).astype(np.int32)
+
     def notes(self, item: int) -> list[str]:
         """The boosts that raised or lowered an item."""
         return [text for text, held in self.boosted if held[item]]
