@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.graph.grid import GridGraph
 
 FIRST_NODES, MOST_NODES = 32, 1024  # samples of a response: doubled until they are enough
 ROUNDING = 1e-10  # least squares cannot be more exact than about this
@@ -117,7 +118,7 @@ def evaluate(coefficients: Tensor, x: Tensor) -> Tensor:
     return torch.cos(order * torch.arccos(x)[:, None]) @ coefficients.to(x.dtype)
 
 
-def chebyshev_filter(graph: BipartiteGraph, E: Tensor, coefficients: Tensor) -> Tensor:
+def chebyshev_filter(graph: BipartiteGraph | GridGraph, E: Tensor, coefficients: Tensor) -> Tensor:
     """h(A) E, differentiable in E and in the coefficients. (n_nodes, dim)"""
     filtered: Tensor = _Filter.apply(graph, E, coefficients)  # type: ignore[no-untyped-call]
     return filtered
@@ -129,7 +130,9 @@ class _Filter(torch.autograd.Function):
     product each."""
 
     @staticmethod
-    def forward(ctx: Any, graph: BipartiteGraph, E: Tensor, coefficients: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, graph: BipartiteGraph | GridGraph, E: Tensor, coefficients: Tensor
+    ) -> Tensor:
         ctx.graph = graph
         ctx.save_for_backward(E, coefficients)
         return graph.chebyshev_sum(E, coefficients.tolist())[0]
