@@ -1,4 +1,5 @@
-"""What it costs to start: the help, a short command, one list from the shell, and a service.
+"""What it costs to start: the help, commands that train nothing, one list from the shell, and a
+service.
 
 Each is a process of its own, whose processor seconds are counted until it ends; of the service, the
 seconds until /ready answers, and its memory then (PSS, where a page that n processes share counts
@@ -95,12 +96,19 @@ def megabytes(process: int) -> Figures:
 
 
 def measure(tree: Tree, user: str) -> Figures:
+    run = str(tree.run)
+    commands = {
+        "help": ["--help"],
+        "datasets": ["datasets"],
+        "models": ["models"],
+        "models_ltocf": ["models", "ltocf"],
+        "doctor": ["doctor"],
+        "items": ["items", run],
+        "popular": ["popular", run],
+        "recommend": ["recommend", run, "--user", user],
+    }
     return {
-        "help_processor_seconds": tree.processor_seconds("--help"),
-        "models_processor_seconds": tree.processor_seconds("models"),
-        "recommend_processor_seconds": tree.processor_seconds(
-            "recommend", str(tree.run), "--user", user
-        ),
+        **{f"{name}_processor_seconds": tree.processor_seconds(*c) for name, c in commands.items()},
         **tree.service(),
     }
 

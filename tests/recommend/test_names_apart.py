@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ltocf import export
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.tables import names_apart
 
@@ -18,3 +19,12 @@ def test_items_may_have_columns_called_score_and_item_score():
     found = Recommender("popularity").fit(log, items=items).recommend("a", 1)
     assert found["item"].to_list() == ["z"]
     assert found["item_score"].to_list() == [6] and found["item_item_score"].to_list() == [3]
+
+
+def test_items_may_have_a_column_called_vector_and_be_exported(tmp_path):
+    log = pl.DataFrame({"user": ["a", "a", "b", "b"], "item": ["x", "y", "x", "z"]})
+    items = pl.DataFrame({"item": ["x", "y", "z"], "vector": ["p", "q", "r"]})
+    export(Recommender("mf", epochs=1, dim=2).fit(log, items=items), tmp_path / "out", ["parquet"])
+    exported = pl.read_parquet(tmp_path / "out" / "items.parquet")
+    assert exported.columns == ["id", "vector", "item_vector"]
+    assert exported["item_vector"].to_list() == ["p", "q", "r"]

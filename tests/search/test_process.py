@@ -95,6 +95,7 @@ def test_a_search_that_ends_by_itself_is_tested_and_says_what_it_tried(
     found = json.loads(out)
     assert found["version"] == in_use(run).current
     assert found["saved"][0]["label"] == "popularity"
+    assert "would probably do better" not in err  # a search need not be told to search
     assert is_search(run) and pairs_in(run) == len(hamlet.split.train)
     if found["ended"] == "done":
         opened = Run.open(run)
