@@ -17,7 +17,7 @@ from ltocf.data.interactions import Id, Interactions, Rows, shorten_id
 from ltocf.data.times import clock
 from ltocf.errors import ConfigError
 from ltocf.recommend.explain import reasons_of
-from ltocf.recommend.lists import FittedModel, ItemList
+from ltocf.recommend.lists import FittedModel, ItemList, ListOptions, make_lists
 from ltocf.recommend.people import NOTHING, Person
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import ItemRules, Rules
@@ -29,7 +29,7 @@ from ltocf.service.problems import Unknown
 from ltocf.service.store.events import Event, EventStore
 from ltocf.training.records import EpochRecord
 
-KEPT_TEXTS = 50_000
+KEPT_TEXTS, MANY = 50_000, 16
 MOST_TIMES = 100  # that an item was shown, as far as they count
 LEARNED = "events"  # in a data set's origin: the last event of each store that went into it
 
@@ -239,6 +239,12 @@ class ServedModel:
         assert len(self.names) == len(self.searched)
         self.rules_on(Rules())
         _ = self.explains
+
+    def warm_up_many(self) -> None:
+        """Load what lists need only when many are made at a time: some models have compiled code
+        for that, which a service need not wait for to start."""
+        some = min(MANY, self.seen.n_users)
+        make_lists(self.fitted, [Person(row) for row in range(some)], ListOptions(1))
 
     @cached_property
     def _display(self) -> pl.DataFrame:

@@ -109,6 +109,8 @@ def make_app(settings: Settings) -> FastAPI:
     app.state.run = settings.run
     trial = Trial(settings.run, settings.experiment, settings.shadow)
     trial.follow(app.state.live, load_served)
+    warm_up = app.state.live.served.warm_up_many
+    threading.Thread(target=warm_up, name="warm up", daemon=True).start()
     arguments = (settings.run, app.state.live, trial)
     threading.Thread(target=follow, args=arguments, name="versions", daemon=True).start()
     return app

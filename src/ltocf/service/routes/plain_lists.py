@@ -1,4 +1,5 @@
-"""What most clients ask for, read without a framework: the list of a user, of a certain length."""
+"""What most clients ask for, read without a framework: the list of a user, of a certain
+length, with or without reasons."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from ltocf.service.problems import Problem
 from ltocf.service.routes.common import NO_RULES, of_json, of_problem
 from ltocf.service.routes.recommendations import LIST_PATH, USUAL_K, list_for, router
 
-# Of users whose ids need no second look.
+# Of users whose ids need no second look, with options in the order of the documentation.
 PATH = re.compile(r"/users/([A-Za-z0-9_-]{1,64})/recommendations")
-QUERY = re.compile(rb"(?:k=([1-9][0-9]{0,2}))?")
+QUERY = re.compile(rb"(?:k=([1-9][0-9]{0,2}))?(?:(?:^|&)(reasons=true))?")
 
 
 class PlainLists:
@@ -32,16 +33,16 @@ class PlainLists:
             path, query = PATH.fullmatch(scope["path"]), QUERY.fullmatch(scope["query_string"])
             if path is not None and query is not None:
                 scope["route"] = self._route  # for whoever counts requests by route
-                response = await _list(Request(scope, receive), path[1], query[1])
+                response = await _list(Request(scope, receive), path[1], *query.groups())
                 await response(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
 
-async def _list(request: Request, user: str, k: bytes | None) -> Response:
-    length = USUAL_K if k is None else int(k)
+async def _list(request: Request, user: str, k: bytes | None, reasons: bytes | None) -> Response:
+    options = USUAL_K if k is None else int(k), False, None, (), reasons is not None, NO_RULES
     try:
-        reply = await list_for(request, user, (length, False, None, (), False, NO_RULES))
+        reply = await list_for(request, user, options)
     except (Problem, LtocfError) as refusal:
         return of_problem(refusal)
     return of_json(reply.text(with_model=True))
