@@ -83,13 +83,16 @@ print(shop.dataset.catalogue.kinds)
 
 # %% [markdown]
 # ## Rules
-# One category, not too dear, and a little more for what is new. `moved_by` says which items the
-# boost concerned. What is out of stock is in no list.
+# Two categories, not too dear, and a little more for what is new. `moved_by` says which items the
+# boost concerned. What is out of stock is in no list. Nobody has bought the first two: their reason
+# is what they share with something that the customer has.
 
 # %%
 rules = Rules.parse(["category=tea|coffee", "price<25"], boost="new:3", at_most="3:category")
 found = shop.recommend("c014", 5, rules=rules)
 print(found.select("rank", "item", "name", "price", "score", "moved_by"))
+for product in found["item"][:2]:
+    print(product, shop.explain("c014", product).sentence())
 assert set(found["category"]) <= {"tea", "coffee"}
 assert (found["price"] < 25).all() and found["in_stock"].all()
 
@@ -124,7 +127,7 @@ print(len(catalogue), catalogue.about(len(catalogue) - 1))
 ware = Rules.parse("category=ware")
 assert "p001" not in later.recommend("c014", 100)["item"]
 assert "p200" in later.recommend("c014", 30, rules=ware)["item"]
-print(later.explain("c014", "p200").sentence())
+print(later.explain_new(["p014", "p022"], "p200").sentence())
 
 # %% [markdown]
 # ## A mailing

@@ -52,8 +52,18 @@ def test_items_searches_filters_and_counts(ltocf, data, hamlet):
     code, out, _ = ltocf("items", data, "--count", "kind", "--json")
     counted = {row["kind"]: row["items"] for row in json.loads(out)["items"]}
     assert counted[kinds[1]] == (kinds == kinds[1]).sum()
+    assert "no item matches" in ltocf("items", data, "--search", "nothing like it")[1]
     code, out, err = ltocf("items", data, "--where", "colour=red")
     assert (code, "no attribute 'colour'" in err) == (2, True)
+
+
+def test_numbers_and_times_have_a_range_instead_of_common_values(ltocf, tmp_path, hamlet):
+    ids = hamlet.split.train.item_ids.ids[:3]
+    prices = {"item": ids, "price": [4.5, None, 20.0], "added": ["2024-01-31", "2024-05-01", None]}
+    add_items(hamlet, pl.DataFrame(prices)).save(tmp_path / "priced")
+    about = json.loads(ltocf("items", tmp_path / "priced", "--json")[1])["attributes"]
+    assert about["price"] == {"kind": "number", "known": 2, "values": 2, "range": "4.5 to 20"}
+    assert about["added"]["range"] == "2024-01-31 to 2024-05-01"
 
 
 def test_popular_lists_the_most_touched(ltocf, data, hamlet):

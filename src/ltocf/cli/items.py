@@ -51,6 +51,9 @@ def _show(title: str, table: pl.DataFrame, k: int, as_json: bool) -> None:
     if as_json:
         print_json({"total": table.height, "items": table.head(k).to_dicts()})
         return
+    if not table.height:
+        print("no item matches")
+        return
     print_table(title, table.columns, cells(table.head(k)))
     if table.height > k:
         print(f"{table.height - k:,} more; list them with -k {table.height}")
@@ -65,11 +68,12 @@ def _describe(dataset: Dataset, facts: dict[str, Any], as_json: bool) -> None:
         f"{facts['unavailable']:,} not available"
     )
     rows = [
-        [name, about["kind"], f"{about['known']:,}", f"{about['values']:,}", about["most common"]]
+        [name, about["kind"], f"{about['known']:,}", f"{about['values']:,}", found]
         for name, about in facts["attributes"].items()
+        for found in (about.get("range") or about.get("most common", ""),)
     ]
     if rows:
-        columns = ["attribute", "kind", "known of", "values", "most common"]
+        columns = ["attribute", "kind", "known of", "values", "most common, or range"]
         print_table("", columns, rows)
     else:
         print("they have no attributes; give a table with 'ltocf prepare --items FILE'")

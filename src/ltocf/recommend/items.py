@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, time
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,22 @@ EXAMPLES = 3
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
-    """How many items there are, and of each attribute its kind and its most common values."""
+    """How many items there are, and of each attribute its kind and its most common values, or of
+    numbers and times the range."""
     catalogue, shelf = dataset.catalogue, shelf_of(dataset)
     attributes = {}
     for name, kind in catalogue.kinds.items():
         values = catalogue.values_of(name)["tag"].value_counts(sort=True)
         common = values.sort(["count", "tag"], descending=[True, False]).head(EXAMPLES)
-        known = len(catalogue) - catalogue.table[name].null_count()
-        attributes[name] = {
-            "kind": kind,
-            "known": known,
-            "values": values.height,
-            "most common": ", ".join(common["tag"]),
-        }
+        column = catalogue.table[name]
+        about: dict[str, Any] = {"kind": kind, "known": len(column) - column.null_count()}
+        about["values"] = values.height
+        if kind in ("number", "time"):
+            least, most = column.min(), column.max()
+            about["range"] = "" if least is None else f"{_short(least)} to {_short(most)}"
+        else:
+            about["most common"] = ", ".join(common["tag"])
+        attributes[name] = about
     return {
         "items": len(catalogue),
         "untouched": int((dataset.split.seen.item_degrees == 0).sum()),
@@ -63,6 +67,13 @@ def count_values(dataset: Dataset, attribute: str, where: Iterable[str] = ()) ->
     values = catalogue.values_of(name).filter(pl.col("row").is_in(rows.astype(np.int64).tolist()))
     counted = values.group_by("tag").len(name="items").rename({"tag": name})
     return counted.sort(["items", name], descending=[True, False])
+
+
+def _short(value: Any) -> str:
+    """A number or a moment as people write it."""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d}" if value.time() == time() else f"{value:%Y-%m-%d %H:%M}"
+    return f"{value:g}"
 
 
 def _rows(dataset: Dataset, search: str | None, where: Iterable[str]) -> Rows:
