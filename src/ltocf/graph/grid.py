@@ -64,8 +64,10 @@ class GridGraph:
         users: Nodes, items: Nodes, n_users: int, row_groups: int, own: int
     ) -> NDArray[np.bool_]:
         """Which of these pairs a process of the `own`-th row group is made of."""
-        needed: NDArray[np.bool_] = users % row_groups == own
-        return needed | ((items + n_users) % row_groups == own)
+        needed: NDArray[np.bool_] = (users % row_groups == own) | (
+            (items + n_users) % row_groups == own
+        )
+        return needed
 
     def own_rows(self, table: Tensor) -> Tensor:
         """This process's rows of a table of all nodes. (share, any)"""
