@@ -77,15 +77,20 @@ def draw(report: dict[str, Found], path: Path) -> None:
     FigureCanvasAgg(figure)
     for place, (data, found) in enumerate(report.items(), 1):
         axes = figure.add_subplot(1, len(report), place)
-        for peer, values in found.items():
+        drawn: list[tuple[float, float]] = []
+        best_first = sorted(found.items(), key=lambda pair: -pair[1].get("recall@20", 0))
+        for peer, values in best_first:
             if "error" in values:
                 continue
             at = values["fit_processor_seconds"], values["recall@20"]
             axes.plot(*at, "o", markersize=4, color=BLUE if is_ours(peer) else ORANGE)
             label = peer.removeprefix("ltocf ").removeprefix("implicit ").partition(" on ")[0]
-            axes.annotate(label, at, textcoords="offset points", xytext=(3, 3), fontsize=6)
+            crowded = any(0.6 < x / at[0] < 1.6 and 0.95 < y / at[1] < 1.05 for x, y in drawn)
+            drawn.append(at)
+            aside = (3, -8) if crowded else (3, 3)  # below the point, where another label is above
+            axes.annotate(label, at, textcoords="offset points", xytext=aside, fontsize=6)
         axes.set_xscale("log")
-        axes.set_title(data, fontsize=8, loc="left")
+        axes.set_title(f"{data}: ltocf blue, others orange", fontsize=7, loc="left")
         axes.set_xlabel("processor seconds of fit", fontsize=7)
         if place == 1:
             axes.set_ylabel("Recall@20 on test", fontsize=7)
