@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 from ltocf.data.histories import sparse_matrix
 from ltocf.machine.threads import share_out
 
-CHUNK = 64  # rows that a thread takes at a time
+CHUNK = 64  # rows that a thread takes at a time, at least
+CLEARED = 512  # numbers that may be cleared for each row, since each chunk begins with empty tables
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # its 64 windows of six bits are all different
 PLACES = np.zeros(64, np.int64)
 PLACES[((1 << np.arange(64, dtype=np.uint64)) * DE_BRUIJN) >> np.uint64(58)] = np.arange(64)
@@ -61,8 +62,8 @@ def _product(
     n, columns = left.shape[0], right.shape[1]
     most = columns if largest is None else min(largest, columns)
     arrays = (*_arrays(left), *_arrays(right))
-    counts = np.zeros(n + 1, np.int64)
-    share_out(lambda a, b: _count(a, b, *arrays, columns, most, diagonal, counts), n, CHUNK)
+    counts, chunk = np.zeros(n + 1, np.int64), max(CHUNK, columns // CLEARED)
+    share_out(lambda a, b: _count(a, b, *arrays, columns, most, diagonal, counts), n, chunk)
     indptr = np.cumsum(counts)
     indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
 
@@ -70,7 +71,7 @@ def _product(
         of_rows = lengths, shrinkage, indptr, indices, values
         _fill(first, last, *arrays, columns, diagonal, *of_rows)
 
-    share_out(fill, n, CHUNK)
+    share_out(fill, n, chunk)
     return sparse_matrix(values, indices, indptr, (n, columns))
 
 
