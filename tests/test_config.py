@@ -101,8 +101,14 @@ def test_configs_are_immutable():
 
 @pytest.mark.parametrize(("density", "negatives"), [(0.04, 8), (1.0, 4), (0.00066, 62), (1e-6, 64)])
 def test_the_number_of_negatives_falls_with_the_density(density: float, negatives: int) -> None:
-    assert BPR().negatives_for(density) == negatives
-    assert BPR(negatives=3).negatives_for(density) == 3
+    assert BPR().negatives_for(density, 10) == negatives
+    assert BPR(negatives=3).negatives_for(density, 10) == 3
+
+
+@pytest.mark.parametrize(("pairs", "negatives"), [(8, 62), (4, 8), (3, 4), (0, 4)])
+def test_where_nodes_have_few_pairs_there_are_fewer_negatives(pairs: float, negatives: int) -> None:
+    assert BPR().negatives_for(0.00066, pairs) == negatives
+    assert BPR(negatives=70).negatives_for(0.00066, pairs) == 70
 
 
 @pytest.mark.parametrize(("pairs", "l2"), [(1, 1.2e-2), (50, 1.2e-2), (150, 4e-3)])

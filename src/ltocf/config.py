@@ -22,7 +22,7 @@ class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     name: Literal["bpr"] = "bpr"
     # Unseen items drawn for each positive, or shared by a whole batch. None: fewer, the denser the
-    # data (`negatives_for`).
+    # data, and the fewer pairs users and items have (`negatives_for`).
     negatives: int | None = Field(default=None, ge=1)
     # Keep the negative that the model scores highest, average over all, or share one draw.
     sampling: Literal["hardest", "uniform", "shared"] = "hardest"
@@ -34,10 +34,12 @@ class BPR(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         to each pair, it is divided by their number. With few pairs its size hardly matters."""
         return 0.6 / max(pairs_per_user, 50) if self.l2 is None else self.l2
 
-    def negatives_for(self, density: float) -> int:
+    def negatives_for(self, density: float, pairs_per_node: float) -> int:
         """Fewer, the denser the data: in dense data the hardest of many negatives is likely to be
-        an item that the user would like."""
-        return self.negatives or min(max(round(1.6 / density**0.5), 4), 64)
+        an item that the user would like. Fewer, too, where users and items have few pairs: there
+        vectors tell little yet, and the hardest of many is just what is popular."""
+        by_density, by_pairs = 1.6 / density**0.5, 64 * min(pairs_per_node / 8, 1) ** 3
+        return self.negatives or max(round(min(by_density, by_pairs)), 4)
 
 
 class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -52,7 +54,7 @@ class Softmax(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     def l2_for(self, pairs_per_user: float) -> float:
         return self.l2
 
-    def negatives_for(self, density: float) -> int:
+    def negatives_for(self, density: float, pairs_per_node: float) -> int:
         return self.negatives
 
 

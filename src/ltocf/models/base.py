@@ -133,8 +133,9 @@ class Model(nn.Module, ABC):
             own.copy_(theirs)
 
     def negatives(self, loss: Loss) -> int:
-        """How many negatives the loss takes; unless it is set, the density of the data decides."""
-        return loss.negatives_for(self.graph.interactions.density)
+        """How many negatives the loss takes; unless it is set, the data decide."""
+        train = self.graph.interactions
+        return loss.negatives_for(train.density, train.pairs_per_node)
 
     def l2(self, loss: Loss) -> float:
         """The penalty on a batch's vectors; unless it is set, the pairs per user decide."""

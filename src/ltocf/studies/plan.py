@@ -135,8 +135,8 @@ class Plan:
     def _full(self) -> tuple[str, ...]:
         """The full budget: as many steps in an epoch for any size of data."""
         train = self.dataset.split.train
-        density = len(train) / max(train.n_users * train.n_items, 1)
-        negatives = min(BPR().negatives_for(density), FULL_NEGATIVES)
+        usual = BPR().negatives_for(train.density, train.pairs_per_node)
+        negatives = min(usual, FULL_NEGATIVES)
         batch = max(-(-len(train) // FULL_STEPS), 512)
         sizes = (f"negatives={negatives}", f"batch_size={batch}")
         return (*FULL, *sizes, self.epochs(FULL_EPOCHS))
