@@ -21,7 +21,7 @@ from ltocf.models.rp3beta import RP3Beta
 from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.yardsticks import verdict
-from ltocf.search import arms, candidates, searching
+from ltocf.search import candidates, searching
 from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate, promise_of
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
@@ -29,6 +29,7 @@ from ltocf.search.journal import Journal, Trial
 from ltocf.search.mixing import fit_mix, pooled
 from ltocf.search.publishing import Choice
 from ltocf.search.searching import Search
+from ltocf.search.trainings import trained_on_validation
 
 AUTO = RunConfig(model={"name": "auto"})
 
@@ -315,17 +316,18 @@ def test_a_training_that_its_limit_ends_counts_with_its_best_epoch(
     only(monkeypatch, "popularity", "ltocf")
     monkeypatch.setattr(searching, "PATIENCE", 0.0)
     monkeypatch.setattr(searching, "LEAST", 0.2)
-    whole = arms.trained_on_validation
 
     def endless(name: str, options: Options, split: Split, config: RunConfig, progress: Progress):  # type: ignore[no-untyped-def]
         brief = config.train.model_copy(update={"epochs": 1})
-        found = whole(name, options, split, config.model_copy(update={"train": brief}), silent)
+        found = trained_on_validation(
+            name, options, split, config.model_copy(update={"train": brief}), silent
+        )
         with pytest.raises(OutOfTime):
             while True:
                 progress("training", 0)
         return found
 
-    monkeypatch.setattr(arms, "trained_on_validation", endless)
+    monkeypatch.setattr("ltocf.search.arms.trained_on_validation", endless)
     search = Search(hamlet, AUTO, Deadline(120))
     search.run()
     assert "ltocf" in {trial.name for trial in search.journal.trials.values()}
