@@ -55,8 +55,6 @@ def test_every_command_and_example_of_a_page_runs(page, ltocf, tmp_path, monkeyp
     (tmp_path / "visits.csv").write_text("\n".join(["user,item", *rows]) + "\n")
     (tmp_path / "new-visits.csv").write_text("user,item\nann,go\nivy,tea\n")
     monkeypatch.setattr(MODELS, "_loaded", dict(MODELS._loaded))  # a page adds one of its own
-    # That a search runs is shown here; how good it gets is shown elsewhere.
-    monkeypatch.setattr("ltocf.deadlines.usual_seconds", lambda pairs: 3.0)
     known: dict[str, object] = {}
     for number, (language, text) in enumerate(BLOCKS[page]):
         if language == "python":
