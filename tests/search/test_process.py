@@ -10,13 +10,14 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ltocf.data.dataset import Dataset
 from ltocf.deadlines import Deadline
 from ltocf.errors import RunError
-from ltocf.progress import silent
+from ltocf.progress import OutOfTime, silent
 from ltocf.ranking import metrics as ranking
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.run import Run
@@ -150,22 +151,32 @@ def test_a_job_reads_back_as_it_was_written() -> None:
     assert os.path.basename(job.output) == "a"
 
 
+@pytest.mark.parametrize(("stop_after", "tested"), [(None, 0), (1, 20), (0, None)])
 def test_where_there_is_no_time_for_all_some_users_are_tested(
-    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch, stop_after: int | None, tested: int | None
 ) -> None:
     monkeypatch.setattr(worker, "FEWEST_TESTED", 20)
     config = Recommender("popularity").config
     choice = Choice.single(Trial("popularity", {}, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     model = Recommender("popularity").fit(hamlet).model
     found = SearchResult(config, hamlet, model, choice, [])
-    n_users = len(ranking.testable_users(hamlet.split.test))
-    for seconds_a_user, tested in ((0.0, 0), (1e9, 20)):
-        search = SimpleNamespace(seconds_a_user=seconds_a_user, progress=silent)
-        metrics, sampled = worker._test(found, search, Deadline(60.0))  # type: ignore[arg-type]
-        assert sampled == tested < n_users
-        users = ranking.testable_users(hamlet.split.test, tested or None, config.seed)
-        split = hamlet.split
-        expected = ranking.evaluate(
-            model.scorer(), split.test, split.seen, (10, 20, 50), users=users
-        )
-        assert metrics == expected
+    evaluations = 0
+
+    def evaluate(*arguments: Any, **options: Any) -> ranking.Metrics:
+        nonlocal evaluations
+        evaluations += 1
+        if stop_after is not None and evaluations > stop_after:
+            raise OutOfTime
+        return ranking.evaluate(*arguments, **options)
+
+    monkeypatch.setattr(worker, "evaluate", evaluate)
+    search = SimpleNamespace(progress=silent)
+    metrics, sampled = worker._test(found, search, Deadline(600.0))  # type: ignore[arg-type]
+    if tested is None:
+        assert metrics == {}
+        return
+    split = hamlet.split
+    users = ranking.testable_users(split.test, tested or None, config.seed)
+    assert sampled == tested
+    expected = ranking.evaluate(model.scorer(), split.test, split.seen, (10, 20, 50), users=users)
+    assert metrics == expected

@@ -111,15 +111,10 @@ class Search:
         test = self.whole.dataset.split.test
         if not len(test) or self.keeper is None:
             return 0.0
-        seconds = self.seconds_a_user * len(testable_users(test))
-        return min(seconds, TESTING * self.deadline.seconds)
-
-    @property
-    def seconds_a_user(self) -> float:
-        """What it takes to make the lists of one user, by what judging the best took."""
         members = [] if self.best is None else self.best.trials
         judging = sum(trial.judging_seconds for trial in members)
-        return judging / max(len(self.judges.users), 1)
+        seconds = judging * len(testable_users(test)) / max(len(self.judges.users), 1)
+        return min(seconds, TESTING * self.deadline.seconds)
 
     @property
     def _opening(self) -> bool:

@@ -94,16 +94,19 @@ def _test(found: SearchResult, search: Search, deadline: Deadline) -> tuple[Metr
     if not len(split.test):
         return {}, 0
     scorer, wanted, seen = question(complete(found.model.scorer(), found.model.people), split)
-    everybody = testable_users(wanted)
-    most = max(int(HURRY * deadline.left / max(search.seconds_a_user, 1e-9)), FEWEST_TESTED)
-    users = testable_users(wanted, most, found.config.seed)
+    ks, everybody = list_lengths(split), len(testable_users(wanted))
+    metrics, tested, most = Metrics(), 0, FEWEST_TESTED
     try:
         with deadline.limit(deadline.left, search.progress) as progress:
-            ks = list_lengths(split)
-            metrics = evaluate(scorer, wanted, seen, ks, users=users, progress=progress)
+            while tested < min(most, everybody):  # a few first, to see how long they take
+                began, users = time.monotonic(), testable_users(wanted, most, found.config.seed)
+                metrics = evaluate(scorer, wanted, seen, ks, users=users, progress=progress)
+                tested = len(users)
+                seconds = max(time.monotonic() - began, 1e-3)
+                most = int(HURRY * deadline.left / seconds * tested)
     except OutOfTime:
-        return {}, 0
-    return metrics, len(users) if len(users) < len(everybody) else 0
+        pass
+    return metrics, tested if tested < everybody else 0
 
 
 def _progress(tell: Tell) -> Callable[..., None]:
