@@ -107,6 +107,11 @@ class Client:
         """All that an item is from now on, new or not."""
         return self.request("PUT", f"/items/{_part(item)}", attributes)
 
+    def item(self, item: str) -> Answer:
+        """What an item is now."""
+        found: Answer = self._get(f"/items/{_part(item)}")["item"]
+        return found
+
     def change_item(self, item: str, **attributes: Any) -> Answer:
         """Some of its attributes, such as available=False; the others stay."""
         return self.request("PATCH", f"/items/{_part(item)}", attributes)

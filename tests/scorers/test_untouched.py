@@ -13,11 +13,13 @@ from scipy.sparse import csr_array
 from ltocf.data.dataset import Dataset
 from ltocf.data.histories import histories_of
 from ltocf.data.interactions import IdMap, Interactions
-from ltocf.data.splits import no_split
+from ltocf.data.splits import Split, no_split
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models import build_model
+from ltocf.ranking.top_k import top_k
 from ltocf.scorers.complete import complete
 from ltocf.scorers.scorer import Scorer
+from ltocf.search.judging import Judges
 
 KINDS = ["tea", "tea", "tea", "cup", "cup", "cup", "tea"]  # nobody has touched the last
 BRANDS = [["x"], ["x", "y"], ["y"], ["x"], ["y", "z"], ["z"], ["x"]]
@@ -117,3 +119,21 @@ def test_an_item_that_comes_later_to_vectors_is_as_if_it_had_been_there(name: st
     assert live(EVERYBODY)[:, 6].any()
     histories = csr_array(histories_of(after, ordered=False)[[2, 5]])
     np.testing.assert_array_equal(live.from_history(histories), trained.from_history(histories))
+
+
+def test_the_judges_of_a_search_score_untouched_items_as_lists_do() -> None:
+    train = shop(7)
+    wanted = Interactions.build(  # everybody came for what nobody had touched
+        EVERYBODY, np.full(9, 6), train.user_ids, train.item_ids
+    )
+    nobody = wanted.select(np.zeros(9, bool))
+    judges = Judges(Split(train, wanted, nobody, kind="items"), seed=0)
+    scorer = fitted(train, "itemknn", {})
+    rated = judges.rate(scorer)
+    assert rated.metrics["recall@20"] == 1.0
+    own, served = (
+        top_k(of, EVERYBODY, 7, n_items=7, seen=train).items
+        for of in (scorer, complete(scorer, train))
+    )
+    np.testing.assert_array_equal(rated.opinion.top, served)
+    assert not np.array_equal(own, served)

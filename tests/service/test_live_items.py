@@ -49,6 +49,16 @@ def client(store):
     app.state.live.close()
 
 
+def test_an_item_is_shown_as_it_is_now(client):
+    assert client.get("/items/tea/with/slashes").status == 404
+    client.request("PUT", "/items/tea/with/slashes", NEW)
+    found = client.get("/items/tea/with/slashes").json()["item"]
+    assert (found["item"], found["name"]) == ("tea/with/slashes", "Matcha")
+    assert found["about"] == {"kind": "tea", "tags": ["green"]}
+    client.request("PATCH", "/items/a", {"kind": "cup"})
+    assert client.get("/items/a").json()["item"]["about"]["kind"] == "cup"
+
+
 @pytest.mark.parametrize("model", ["rp3beta", "attributes", "itemknn"])
 def test_a_new_item_is_in_the_next_list_as_if_it_had_been_trained(model, store):
     app = create_app(ServedModel(served(model)), store)

@@ -15,6 +15,7 @@ from ltocf.data.splits import Split
 from ltocf.errors import DataError
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate, find_hits, list_metrics, testable_users
+from ltocf.scorers.complete import complete_for
 from ltocf.scorers.scorer import Scorer
 from ltocf.search.mixing import Mix, Opinion, fit_mix, opinion_of, pooled
 
@@ -46,6 +47,7 @@ class Judges:
 
     def rate(self, scorer: Scorer, progress: Progress = silent) -> Rating:
         users, valid = self.users, self.split.valid
+        scorer = self._as_served(scorer)
         opinion = opinion_of(scorer, users, self.split.train, progress)
         hits = find_hits(opinion.top[:, :K], users, valid)
         values = list_metrics(hits, valid.user_degrees[users], (K,))
@@ -56,9 +58,14 @@ class Judges:
         """Whether some of the users, for a first look, are served better by it than by the other
         one."""
         few, split = self.users[:: max(len(self.users) // FEW_USERS, 1)], self.split
-        found = [evaluate(one, split.valid, split.train, users=few) for one in (scorer, other)]
+        both = self._as_served(scorer), self._as_served(other)
+        found = [evaluate(one, split.valid, split.train, users=few) for one in both]
         merits = [metrics["recall@20"] + metrics["ndcg@20"] for metrics in found]
         return merits[0] > merits[1]
+
+    def _as_served(self, scorer: Scorer) -> Scorer:
+        """Where untouched items are wanted, with the scores that lists give them."""
+        return complete_for(self.split.valid, scorer, self.split.train)
 
     def blend(
         self, opinions: Sequence[Opinion], progress: Progress = silent

@@ -9,7 +9,7 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from ltocf.data.catalogue import ItemChange
 from ltocf.service.routes.common import CONFLICT, NOT_FOUND, ItemPath, answer, live_of
-from ltocf.service.wire.replies import ItemReceipt
+from ltocf.service.wire.replies import ItemReceipt, OneItem
 from ltocf.service.wire.requests import Attributes, ItemsIn, NewText
 
 
@@ -29,6 +29,13 @@ register_url_convertor("shelf", ShelfText())
 router = APIRouter()
 NewItemPath = Annotated[NewText, Path(examples=["tea"], description="An item's id.")]
 Given = Annotated[Attributes, Body()]
+
+
+@router.get("/items/{item:shelf}", response_model=OneItem, responses=NOT_FOUND)
+async def get_item(request: Request, item: ItemPath) -> Response:
+    """What an item is now."""
+    served = live_of(request).served
+    return answer({"model": served.version, "item": served.item(served.item_row(item))})
 
 
 @router.put("/items/{item:shelf}", response_model=ItemReceipt, responses=CONFLICT)

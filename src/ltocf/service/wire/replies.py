@@ -121,6 +121,11 @@ class ExplanationOut(Reasons):
     item: Item
 
 
+class OneItem(BaseModel):
+    model: str
+    item: Item
+
+
 class FoundItems(BaseModel):
     model: str
     items: list[Item]
