@@ -24,7 +24,7 @@ SUMS = {
     "ease",
     "sparse_ease",
 }
-SUMS |= {"rp3beta", "itemknn", "blend", "transitions", "ials", "attributes"}
+SUMS |= {"rp3beta", "itemknn", "blend", "transitions", "ials", "attributes", "svdae"}
 
 
 def fit(name: str, hamlet: Dataset, **settings: object) -> Recommender:
