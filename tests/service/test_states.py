@@ -184,9 +184,11 @@ class Service(RuleBasedStateMachine):
             if not history:
                 assert reply["source"] == "popularity"
                 continue
-            table = recommender.recommend_new(history, 5)
-            expected = dict(zip(table["item"], table["score"], strict=True))
-            assert found == pytest.approx(expected, abs=1e-5)
+            # Of items whose scores differ by rounding alone, either may be the last one listed.
+            table = recommender.recommend_new(history, len(ITEMS) + len(EXTRA))
+            scores = dict(zip(table["item"], table["score"], strict=True))
+            assert found == pytest.approx({item: scores[item] for item in found}, abs=1e-5)
+            assert list(found.values()) == pytest.approx(list(scores.values())[:5], abs=1e-5)
 
     @invariant()
     def what_is_on_the_shelf_and_nothing_else_can_be_listed(self):
