@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -10,9 +11,14 @@ from polars.testing import assert_frame_equal
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import IdMap
 from ltocf.errors import ConfigError, DataError
+from ltocf.ranking.quantised import QuantisedItems
 from ltocf.recommend import bulk
+from ltocf.recommend.approximate import ApproximateLists
 from ltocf.recommend.bulk import recommend_all
+from ltocf.recommend.lists import ListOptions, make_lists
+from ltocf.recommend.people import Person
 from ltocf.recommend.recommender import Recommender
+from ltocf.recommend.rules import Rules
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +166,77 @@ def test_lists_may_go_into_a_folder_with_brackets(town, tmp_path):
     folder.mkdir()
     recommend_all(town, folder / "lists [2].parquet", 3)
     assert pl.read_parquet(folder / "lists [2].parquet", glob=False)["user"].n_unique() == 120
+
+
+def test_approximate_lists_are_exact_where_every_item_is_a_candidate(town, tmp_path):
+    """With k of 10 the candidates are 40, as many as the hamlet has items or nearly so."""
+    output = tmp_path / "recs.parquet"
+    report = recommend_all(town, output, 10, approximate=True)
+    exact = town.recommend(everybody(town), 10)
+    found = pl.read_parquet(output)
+    assert found.drop("score").equals(exact.drop("score"))
+    assert (found["score"] - exact["score"]).abs().max() < 1e-5
+    assert (report.recall, report.recall_users) == (1.0, 120)
+
+
+def test_approximate_lists_keep_to_what_may_be_listed(town, tmp_path):
+    items = town.fitted.seen.item_ids.ids.to_list()
+    choice = {"candidates": items[:20], "exclude": items[3:5], "keep_seen": True}
+    recommend_all(town, tmp_path / "recs.parquet", 30, approximate=True, **choice)
+    exact = town.recommend(everybody(town), 30, **choice)
+    assert pl.read_parquet(tmp_path / "recs.parquet").drop("score").equals(exact.drop("score"))
+
+
+def test_the_recall_counts_what_is_missing(town):
+    """With a candidate a place, rounding may lose an item; with a wrong index it loses most."""
+    lists = ApproximateLists.of(town.fitted, ListOptions(k=5))
+    assert lists.recall() == (1.0, 120)
+    few = np.arange(6, dtype=np.int32)
+    worse = replace(lists, index=QuantisedItems.of(lists.items, few))
+    exact = [
+        set(of.items) & set(few) for of in make_lists(town.fitted, people(town), ListOptions(k=5))
+    ]
+    assert worse.recall().recall == sum(map(len, exact)) / 600
+
+
+def people(town: Recommender) -> list[Person]:
+    return [Person(row) for row in range(town.fitted.seen.n_users)]
+
+
+def test_people_without_a_history_get_what_is_popular_approximately_too(hamlet):
+    seen = hamlet.split.train.select(hamlet.split.train.users != 7)
+    split = replace(hamlet.split, train=seen, valid=seen.empty(), test=seen.empty())
+    town = Recommender("mf", epochs=1, dim=8).fit(replace(hamlet, split=split))
+    lists = ApproximateLists.of(town.fitted, ListOptions(k=5))
+    (approximate,) = lists(np.array([7], np.int32))
+    (exact,) = make_lists(town.fitted, [Person(7)], ListOptions(k=5))
+    assert exact.cold
+    assert approximate.cold
+    assert approximate.items.tolist() == exact.items.tolist()
+
+
+def test_what_cannot_be_approximate_is_refused(town, hamlet, tmp_path, ltocf):
+    output = tmp_path / "recs.parquet"
+    with pytest.raises(ConfigError, match="ranks by score alone"):
+        rules = Rules.parse(pin=[town.fitted.seen.item_ids.ids[0]])
+        recommend_all(town, output, 5, approximate=True, rules=rules)
+    with pytest.raises(ConfigError, match="products of vectors"):
+        recommend_all(Recommender("ease").fit(hamlet), output, 5, approximate=True)
+    assert not list(tmp_path.iterdir())
+    town.save(run := tmp_path / "run")
+    user = everybody(town)[0]
+    code, _, err = ltocf("recommend", run, "--user", user, "--approximate")
+    assert (code, err) == (
+        2,
+        "error: --approximate goes with --all-users; other lists are exact\n",
+    )
+    code, out, _ = ltocf("recommend", run, "--all-users", "--approximate", "-o", output)
+    assert code == 0
+    assert out.endswith("approximate: 100.00% of the items of exact lists, measured on 120 users\n")
+
+
+def test_parts_of_approximate_lists_are_not_taken_for_exact_ones(town, tmp_path):
+    output = tmp_path / "recs.parquet"
+    interrupt_after_first_part(town, output, approximate=True)
+    with pytest.raises(DataError, match="interrupted job of another run or with other options"):
+        recommend_all(town, output, 5)

@@ -60,6 +60,14 @@ def recommend(
     all_users: Annotated[
         bool, typer.Option("--all-users", help="Write the list of every user to --output FILE.")
     ] = False,
+    approximate: Annotated[
+        bool,
+        typer.Option(
+            "--approximate",
+            help="With --all-users: look for candidates by rounded scores and rank those exactly, "
+            "which is faster among very many items, and say how much of the exact lists was found.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -74,6 +82,8 @@ def recommend(
     """List the best items for known users, for new people from their items, or for every user."""
     if (user is not None) + (history is not None) + all_users != 1:
         raise ConfigError("say for whom: either --user ID, --history ID,ID,... or --all-users")
+    if approximate and not all_users:
+        raise ConfigError("--approximate goes with --all-users; other lists are exact")
     if all_users and output is None:
         raise ConfigError("--all-users needs a file: --output FILE")
     if output is not None:
@@ -96,7 +106,8 @@ def recommend(
     }
     if all_users:
         assert output is not None
-        _recommend_all(recommender, output, k, choice | {"overwrite": overwrite}, as_json)
+        choice |= {"overwrite": overwrite, "approximate": approximate}
+        _recommend_all(recommender, output, k, choice, as_json)
         return
     choice["strict"] = strict
     if history is not None:
@@ -154,6 +165,11 @@ def _recommend_all(
     else:
         again = f" ({report.resumed:,} were there already)" if report.resumed else ""
         print(f"{report.rows:,} rows for {report.users:,} users{again} in {output}")
+        if report.recall is not None:
+            print(
+                f"approximate: {report.recall:.2%} of the items of exact lists, measured on "
+                f"{report.recall_users:,} users"
+            )
 
 
 def _print_lists(found: pl.DataFrame) -> None:

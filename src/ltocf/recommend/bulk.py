@@ -8,9 +8,9 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -21,12 +21,16 @@ from ltocf.errors import DataError
 from ltocf.machine.memory import require_memory
 from ltocf.progress import Progress, silent
 from ltocf.ranking.top_k import length_of_list, tile_bytes
-from ltocf.recommend.ids import TABLES
+from ltocf.recommend.ids import TABLES, known_rows
+from ltocf.recommend.lists import ListOptions, blocked_items
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import Rules
-from ltocf.recommend.tables import flat
+from ltocf.recommend.tables import flat, items_table
 from ltocf.scorers.scorer import Parts
 from ltocf.storage.files import refuse_file, remove, replacing, writing
+
+if TYPE_CHECKING:
+    from ltocf.recommend.approximate import ApproximateLists
 
 PART_USERS = 8192
 TILES = 4  # memory to reserve: scores, filtered scores, their masked copy, and one to spare
@@ -39,6 +43,8 @@ class BulkReport:
     users: int
     rows: int
     resumed: int  # users whose lists an interrupted job had already written
+    recall: float | None = None  # of approximate lists, the share of the exact ones' items found
+    recall_users: int = 0  # of how many users it was measured
 
 
 def recommend_all(
@@ -50,13 +56,16 @@ def recommend_all(
     candidates: Iterable[Id] | None = None,
     exclude: Iterable[Id] = (),
     rules: Rules | None = None,
+    approximate: bool = False,
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> BulkReport:
     """Write `recommend` of every user to a Parquet or CSV file, in the order of their rows.
 
     Memory does not grow with the users: lists go to OUTPUT.parts first, and a job that is started
-    again after an interruption makes only the missing ones.
+    again after an interruption makes only the missing ones. `approximate` looks for candidates by
+    rounded scores and ranks those exactly, which is faster where there are very many items; the
+    report's `recall` says how much of the exact lists some users got.
     """
     choice: dict[str, Any] = {
         "keep_seen": keep_seen,
@@ -64,14 +73,44 @@ def recommend_all(
         "exclude": list(exclude),
         "rules": rules or Rules(),
     }
+    ids = recommender.fitted.seen.user_ids.ids
+    if not approximate:
+        job = _Job(
+            recommender,
+            Path(output),
+            ids,
+            lambda users, k: recommender.recommend(users, k, strict=True, **choice),
+            str(choice),
+        )
+        return job.write(k, overwrite, progress)
+    lists = _approximate(recommender, k, choice)
     job = _Job(
         recommender,
         Path(output),
-        recommender.fitted.seen.user_ids.ids,
-        lambda users, k: recommender.recommend(users, k, strict=True, **choice),
-        str(choice),
+        ids,
+        lambda users, k: _table(recommender, users, lists),
+        f"approximate {choice}",
     )
-    return job.write(k, overwrite, progress)
+    report = job.write(k, overwrite, progress)
+    measured = lists.recall()
+    return replace(report, recall=measured.recall, recall_users=measured.users)
+
+
+def _approximate(recommender: Recommender, k: int, choice: dict[str, Any]) -> ApproximateLists:
+    from ltocf.recommend.approximate import ApproximateLists  # compiles: for those who ask for it
+
+    fitted = recommender.fitted
+    blocked = blocked_items(fitted.seen.item_ids, choice["candidates"], choice["exclude"])
+    k = length_of_list(k, fitted.seen.n_items)
+    options = ListOptions(k, choice["keep_seen"], blocked, choice["rules"])
+    return ApproximateLists.of(fitted, options)
+
+
+def _table(recommender: Recommender, users: list[Id], lists: ApproximateLists) -> pl.DataFrame:
+    ids = recommender.fitted.seen.user_ids
+    rows = known_rows(ids, users, "user", strict=True)
+    owners = ids.ids[rows].rename("user")
+    return items_table(recommender.fitted, owners, lists(rows), lists.options.rules)
 
 
 def similar_all(
