@@ -23,6 +23,8 @@ def test_a_product_is_scipys() -> None:
     np.testing.assert_array_equal(product(LEFT, RIGHT).toarray(), WHOLE)
     np.testing.assert_array_equal(times(LEFT, RIGHT), WHOLE)
     np.testing.assert_array_equal(times(LEFT, RIGHT.toarray()), WHOLE)
+    ones = csr_array(RIGHT > 0, dtype=np.float32)
+    np.testing.assert_array_equal(times(LEFT, ones, ones=True), (LEFT @ ones).toarray())
 
 
 def test_a_diagonal_that_is_not_wanted_is_left_out() -> None:

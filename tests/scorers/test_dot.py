@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions
+from ltocf.ranking.sums import dot_products
 from ltocf.scorers.dot import DotScorer, FoldIn
-from ltocf.scorers.scorer import dot_products
 
 EVERYBODY = np.arange(2, dtype=np.int32)
 USERS = np.array([[1, 0], [0, 2]], np.float32)

@@ -34,6 +34,18 @@ def find_rows(
             out[b, r] = at < len(wanted) and wanted[at] == ranked[b, r]
 
 
+@njit(cache=True, nogil=True, fastmath=True)
+def sums_at(places: Any, first: Any, vector: Any, table: Any) -> Any:
+    """first[places] + table[places] @ vector."""
+    found = np.empty(len(places), np.float32)
+    for p in range(len(places)):
+        row, total = table[places[p]], np.float32(0)
+        for c in range(len(vector)):
+            total += row[c] * vector[c]
+        found[p] = first[places[p]] + total
+    return found
+
+
 @njit(cache=True, nogil=True)
 def _mask_and_rank(row: Any, owned: Any, items: Any, best: Any) -> None:
     k, chunk = len(best), 64

@@ -103,13 +103,13 @@ def _rank_by_sorting(
     for b, row in enumerate(scores):
         row[seen[indptr[rows[b]] : indptr[rows[b] + 1]]] = -np.inf
         k = min(out.items.shape[1], len(row))
-        pool = np.flatnonzero(row >= _bound(row, k))
+        pool = np.flatnonzero(row >= reached_by_best(row, k))
         pool = pool[row[pool] > -np.inf]
         best = pool[np.argsort(-row[pool], kind="stable")][:k]
         out.items[b, : len(best)], out.scores[b, : len(best)] = best, row[best]
 
 
-def _bound(row: NDArray[np.float32], k: int) -> np.float32:
+def reached_by_best(row: NDArray[np.float32], k: int) -> np.float32:
     """A score that at least k of the row reach, and few others: the k-th best of the best scores of
     some parts of it. To look for the k-th best of all would take several times as long."""
     parts = len(row) // PART

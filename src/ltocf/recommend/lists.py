@@ -132,7 +132,9 @@ def make_lists(
     each = _each(options, len(people))
     lists = _ranked(
         fitted,
-        lambda some: final_scores(fitted, people[some], each[some], gradient_steps=gradient_steps),
+        lambda some: final_scores(
+            fitted, people[some], each[some], gradient_steps=gradient_steps, listed_alone=True
+        ),
         each,
     )
     colds = (not len(person.has(fitted.seen)) for person in people)
@@ -145,11 +147,15 @@ def final_scores(
     options: ListOptions | Sequence[ListOptions],
     *,
     gradient_steps: int = 0,
+    listed_alone: bool = False,
 ) -> Scores:
-    """The scores that lists are ranked by; -inf where an item may not be listed.
-    (len(people), n_items)"""
+    """The scores that lists are ranked by; -inf where an item may not be listed or, if those that
+    are listed are wanted alone, cannot be. (len(people), n_items)"""
     each = _each(options, len(people))
-    scores = score_people(fitted.scorer, fitted.train, people, gradient_steps=gradient_steps)
+    most = _enough(fitted, people, each) if listed_alone else None
+    scores = score_people(
+        fitted.scorer, fitted.train, people, gradient_steps=gradient_steps, most=most
+    )
     for place, (person, theirs) in enumerate(zip(people, each, strict=True)):
         if not len(person.has(fitted.seen)):
             popular = fitted.seen.item_degrees if theirs.popularity is None else theirs.popularity
@@ -172,6 +178,27 @@ def final_scores(
             scores[place, person.met] = -np.inf
     _apply_rules_(fitted, scores, each)
     return scores
+
+
+def _enough(
+    fitted: FittedModel, people: Sequence[Person], each: Sequence[ListOptions]
+) -> list[int] | None:
+    """Among how many of the model's best scores each one's list is, whichever of them are lowered
+    or left out; none where a score may be raised, or others be preferred to higher ones."""
+    left_out: list[int] = []
+    for some, options, rules in _groups(fitted, each):
+        if rules.factors is not None or rules.rules.reorder:
+            return None
+        blocked = 0 if options.blocked is None else np.count_nonzero(options.blocked)
+        left_out += [int(blocked) + rules.n_blocked] * (some.stop - some.start)
+    return [
+        min(options.k, fitted.seen.n_items)
+        + out
+        + (0 if options.keep_seen else len(person.has(fitted.known)))
+        + len(person.met)
+        + len(person.shown)
+        for person, options, out in zip(people, each, left_out, strict=True)
+    ]
 
 
 def similar_items(fitted: FittedModel, rows: Rows, options: ListOptions) -> list[ItemList]:

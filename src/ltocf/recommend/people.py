@@ -82,13 +82,19 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
 
 
 def score_people(
-    scorer: Scorer, train: Interactions, people: Sequence[Person], *, gradient_steps: int = 0
+    scorer: Scorer,
+    train: Interactions,
+    people: Sequence[Person],
+    *,
+    gradient_steps: int = 0,
+    most: Sequence[int] | None = None,
 ) -> Scores:
     """Scores of all items for each, the caller's to change. (len(people), n_items)
 
     A known user keeps their own part. Somebody without new events is scored as
     in the training data, and somebody without any history gets zeros. With `gradient_steps`, all
-    are new, and the vector of each takes that many steps on their history.
+    are new, and the vector of each takes that many steps on their history. With `most`, a score
+    that is not among so many best ones of a person may be -inf.
     """
     if any(len(person.without) for person in people) and not scorer.follows_history:
         raise ConfigError(
@@ -98,15 +104,25 @@ def score_people(
     rows = np.array([person.row for person in people], dtype=np.int32)
     changed = np.array([person.changed for person in people], dtype=bool)
     as_ever = ~changed & (rows != NOBODY)
+
+    def of_known(some: NDArray[np.bool_]) -> Scores:
+        return scorer(rows[some]) if most is None else scorer.best_scores(rows[some], sizes(some))
+
+    def sizes(some: NDArray[np.bool_]) -> Sequence[int]:
+        assert most is not None
+        return [size for size, wanted in zip(most, some, strict=True) if wanted]
+
     if as_ever.all():
-        return scorer(rows)
+        return of_known(as_ever)
     scores = np.zeros((len(people), train.n_items), np.float32)
     if as_ever.any():
-        scores[as_ever] = scorer(rows[as_ever])
+        scores[as_ever] = of_known(as_ever)
     if changed.any():
         joined = joined_histories(train, [person for person in people if person.changed])
         if gradient_steps:
             found = score_new(scorer, joined, steps=gradient_steps)
+        elif most is not None:
+            found = scorer.best_from_history(joined, rows[changed], sizes(changed))
         else:
             found = scorer.from_history(joined, rows[changed])
         if changed.all():

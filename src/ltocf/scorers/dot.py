@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.item_tags import tags_as_users
+from ltocf.ranking.sums import dot_products
 from ltocf.scorers.scorer import (
     NOBODY,
     Formula,
@@ -21,7 +22,6 @@ from ltocf.scorers.scorer import (
     Terms,
     Vectors,
     cosines,
-    dot_products,
 )
 
 if TYPE_CHECKING:

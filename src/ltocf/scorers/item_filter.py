@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ from scipy.sparse import csr_array
 
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
+from ltocf.ranking.sums import FEW_VECTORS, best_sums, dot_products, row_lengths
 from ltocf.scorers.of_histories import LinearScorer, rows_times
-from ltocf.scorers.scorer import Scores, dot_products
+from ltocf.scorers.scorer import Scores
 
 if TYPE_CHECKING:
     from ltocf.graph.neighbours import Neighbours
@@ -60,10 +62,7 @@ class ItemFilterScorer(LinearScorer):
         """N, the users' rows of A and the items' columns: s_ui / sqrt(sum of u's * sum of i's), s
         being 1 where interactions have no strengths. (n_users, n_items)"""
         train = self.fitted_to
-        users, items = (
-            1 / np.sqrt(np.where(sums > 0, sums, 1))
-            for sums in (train.user_strengths, train.item_strengths)
-        )
+        users, items = self._roots
         values = users[train.users] * items[train.items]
         if train.strengths is not None:
             values *= train.strengths
@@ -71,18 +70,68 @@ class ItemFilterScorer(LinearScorer):
         return csr_array(arrays, shape=(train.n_users, train.n_items))
 
     @cached_property
+    def _roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What normalises users and items."""
+        train = self.fitted_to
+        users, items = (
+            1 / np.sqrt(np.where(sums > 0, sums, 1))
+            for sums in (train.user_strengths, train.item_strengths)
+        )
+        return users, items
+
+    @cached_property
+    def _scales(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        users, items = self._roots
+        return users.astype(np.float32), items.astype(np.float32)
+
+    @cached_property
+    def _before_is_one(self) -> bool:
+        return bool((self.arrays["before"] == 1).all())
+
+    @cached_property
+    def pairs(self) -> csr_array:
+        """Ones where N is not 0."""
+        train = self.fitted_to
+        arrays = np.ones(len(train), np.float32), train.items, train.indptr
+        return csr_array(arrays, shape=(train.n_users, train.n_items))
+
+    @cached_property
     def normalised_transpose(self) -> csr_array:
         return csr_array(self.normalised.T)
 
     def score_histories(self, histories: csr_array) -> Scores:
-        scaled = csr_array(histories.astype(np.float32) * self.arrays["before"])
+        scores = self._polynomial(histories)
+        scores += dot_products(self._weights(histories), self.arrays["right"])
+        return scores
+
+    def best_of_histories(self, histories: csr_array, most: Sequence[int]) -> Scores:
+        """The polynomial alone finds nearly all of a list, and what the low rank can add to an item
+        is at most the product of two lengths: most of `right` need not be read."""
+        if histories.shape[0] > FEW_VECTORS:  # which read it once
+            return self.score_histories(histories)
+        table, weights = self.arrays["right"], self._weights(histories)
+        return best_sums(self._polynomial(histories), weights, table, self.lengths, most)
+
+    def _polynomial(self, histories: csr_array) -> Scores:
+        """(r * before) p(P) * after."""
+        scaled = histories.astype(np.float32, copy=False)
+        if not self._before_is_one:
+            scaled = csr_array(scaled * self.arrays["before"])
         scores = self._by_neighbours(scaled)
         if scores is None:
             scores = np.ascontiguousarray(self.filter(csr_array(scaled.T)).T)
         scores *= self.arrays["after"]
-        weights = (histories @ self.arrays["left"]).astype(np.float32)
-        scores += dot_products(weights, self.arrays["right"])
         return scores
+
+    def _weights(self, histories: csr_array) -> Scores:
+        """r left. (rows, rank)"""
+        weights: Scores = (histories @ self.arrays["left"]).astype(np.float32)
+        return weights
+
+    @cached_property
+    def lengths(self) -> Scores:
+        """Of the rows of `right`. (n_items,)"""
+        return row_lengths(self.arrays["right"])
 
     def _by_neighbours(self, signals: csr_array) -> Scores | None:
         """p(P) of rows of items, if p is linear, from the users who have these items and what else
@@ -94,8 +143,15 @@ class ItemFilterScorer(LinearScorer):
         if pairs > REACHED * len(self.fitted_to) * signals.shape[0]:
             return None
         constant, _, slope = self.arrays["coefficients"].tolist()  # of T_1(2 P - 1) = 2 P - 1
-        scores = rows_times(reached, self.normalised)
-        scores *= np.float32(2 * slope)
+        if self.fitted_to.strengths is None:  # N is ones between two diagonals
+            users, items = self._scales
+            reached.data *= users[reached.indices]
+            scores = rows_times(reached, self.pairs, ones=True)
+            scores *= items
+            scores *= np.float32(2 * slope)
+        else:
+            scores = rows_times(reached, self.normalised)
+            scores *= np.float32(2 * slope)
         owners = np.repeat(np.arange(signals.shape[0]), np.diff(signals.indptr))
         scores[owners, signals.indices] += np.float32(constant - slope) * signals.data
         return scores

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -40,6 +41,10 @@ class HistoryScorer(Scorer):
     def score_histories(self, histories: csr_array) -> Scores:
         """Scores of all items for weighted rows of items. (rows, n_items)"""
 
+    def best_of_histories(self, histories: csr_array, most: Sequence[int]) -> Scores:
+        """The same, in which a score that is not among so many best ones of its row may be -inf."""
+        return self.score_histories(histories)
+
     @cached_property
     def fitted_to(self) -> Interactions:
         """What the model was fitted to: the training data, and tags beside the users if it took
@@ -56,6 +61,14 @@ class HistoryScorer(Scorer):
 
     def from_history(self, histories: csr_array, own: Rows | None = None) -> Scores:
         return self.score_histories(self.weights.weigh(histories, own))
+
+    def best_scores(self, users: Rows, most: Sequence[int]) -> Scores:
+        return self.best_of_histories(self.known[users], most)
+
+    def best_from_history(
+        self, histories: csr_array, own: Rows | None, most: Sequence[int]
+    ) -> Scores:
+        return self.best_of_histories(self.weights.weigh(histories, own), most)
 
     def with_recency(self: Kind, recency: float) -> Kind:
         other = copy(self)
@@ -123,15 +136,16 @@ class LinearScorer(HistoryScorer):
         return whole
 
 
-def rows_times(rows: csr_array, matrix: csr_array | Scores) -> Scores:
-    """rows @ matrix, dense, on all threads if there are many rows. Either way sums are taken in the
-    same order, so that one list is that of many to the last bit. (rows, columns)
+def rows_times(rows: csr_array, matrix: csr_array | Scores, *, ones: bool = False) -> Scores:
+    """rows @ matrix, dense, on all threads if there are many rows; `ones` says that the matrix has
+    no other entries. Either way sums are taken in the same order, so that one list is that of many
+    to the last bit. (rows, columns)
 
     SciPy lets no other thread run and takes longer, but compiled code takes long to load.
     """
     if rows.shape[0] > FEW or KERNELS in sys.modules:
         from ltocf.graph.kernels.sparse import times
 
-        return times(rows, matrix)
+        return times(rows, matrix, ones=ones)
     product = rows.astype(np.float32) @ matrix
     return np.ascontiguousarray(product.toarray() if isinstance(product, csr_array) else product)

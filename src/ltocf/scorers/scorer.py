@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Scores = NDArray[np.float32]
 NOBODY = -1  # in place of a user's row: somebody who was not there in training
-FEW_VECTORS = 16
 NO_SUM = (
     "this model's score is not a sum over the user's history, so it has no exact reasons; "
     "use ltocf, lightgcn or a linear filter such as gfcf"
@@ -111,6 +110,17 @@ class Scorer(ABC):
         all new. A model that has nothing but its users' own parts refuses newcomers.
         """
 
+    def best_scores(self, users: Rows, most: Sequence[int]) -> Scores:
+        """The same as a call, in which a score that is not among that many best ones of its row may
+        be -inf: a scorer that can tell beforehand need not compute it."""
+        return self(users)
+
+    def best_from_history(
+        self, histories: csr_array, own: Rows | None, most: Sequence[int]
+    ) -> Scores:
+        """The same of `from_history`."""
+        return self.from_history(histories, own)
+
     @abstractmethod
     def similar_items(self, items: Rows) -> Scores:
         """How alike all items are to each of these. (len(items), n_items)"""
@@ -168,16 +178,6 @@ class Scorer(ABC):
     def parts(self) -> Parts | None:
         """What a file has to keep of it; none for a scorer that only its model can make."""
         return None
-
-
-def dot_products(vectors: Scores, table: Scores) -> Scores:
-    """Of each vector with each row of the table. (len(vectors), len(table))"""
-    if 1 < len(vectors) <= FEW_VECTORS:
-        # BLAS copies what stands on the right into an order of its own: of the whole table, that
-        # takes several times as long as to multiply it by a few vectors.
-        return np.ascontiguousarray((table @ vectors.T).T)
-    found: Scores = vectors @ table.T
-    return found
 
 
 def cosines(vectors: Scores, rows: Rows) -> Scores:

@@ -12,8 +12,9 @@ from scipy.sparse import csr_array
 
 from ltocf.data.interactions import Rows
 from ltocf.machine.threads import share_out
+from ltocf.ranking.sums import dot_products
 from ltocf.scorers.of_histories import HistoryScorer
-from ltocf.scorers.scorer import NOBODY, Scores, Terms, Vectors, cosines, dot_products
+from ltocf.scorers.scorer import NOBODY, Scores, Terms, Vectors, cosines
 
 CHUNK = 512  # rows solved by one task
 PART = 1024  # entries of a row that are gathered at a time

@@ -20,8 +20,11 @@ PLACES = np.zeros(64, np.int64)
 PLACES[((1 << np.arange(64, dtype=np.uint64)) * DE_BRUIJN) >> np.uint64(58)] = np.arange(64)
 
 
-def times(rows: csr_array, matrix: csr_array | NDArray[np.float32]) -> NDArray[np.float32]:
-    """rows @ matrix as a dense table, in float32. (rows, columns)"""
+def times(
+    rows: csr_array, matrix: csr_array | NDArray[np.float32], *, ones: bool = False
+) -> NDArray[np.float32]:
+    """rows @ matrix as a dense table, in float32; `ones` says that the matrix has no other entries.
+    (rows, columns)"""
     out = np.zeros((rows.shape[0], matrix.shape[1]), np.float32)
     left = _arrays(rows)
     if isinstance(matrix, np.ndarray):
@@ -29,7 +32,11 @@ def times(rows: csr_array, matrix: csr_array | NDArray[np.float32]) -> NDArray[n
         share_out(lambda a, b: _add_dense(a, b, *left, dense, out), len(out), CHUNK)
     else:
         right = _arrays(matrix)
-        share_out(lambda a, b: _add_sparse(a, b, *left, *right, out), len(out), CHUNK)
+        if ones:
+            starts, columns, _ = right
+            share_out(lambda a, b: _add_ones(a, b, *left, starts, columns, out), len(out), CHUNK)
+        else:
+            share_out(lambda a, b: _add_sparse(a, b, *left, *right, out), len(out), CHUNK)
     return out
 
 
@@ -106,6 +113,30 @@ def _add_sparse(
             value, middle = values[p], indices[p]
             for q in range(starts[middle], starts[middle + 1]):
                 row[np.uint32(columns[q])] += value * entries[q]
+
+
+# Half of what _add_sparse reads, and four columns of a row, which differ, at a time: in less than
+# half of its time.
+@njit(cache=True, nogil=True, boundscheck=False)
+def _add_ones(
+    first: Any, last: Any, indptr: Any, indices: Any, values: Any,
+    starts: Any, columns: Any, out: Any,
+) -> None:  # fmt: skip
+    for r in range(first, last):
+        row = out[r]
+        for p in range(indptr[r], indptr[r + 1]):
+            value, middle = values[p], indices[p]
+            theirs = columns[starts[middle] : starts[middle + 1]]
+            count = len(theirs)
+            whole = count - count % 4
+            for q in range(0, whole, 4):
+                a, b = np.uint32(theirs[q]), np.uint32(theirs[q + 1])
+                c, d = np.uint32(theirs[q + 2]), np.uint32(theirs[q + 3])
+                at_a, at_b, at_c, at_d = row[a], row[b], row[c], row[d]
+                row[a], row[b] = at_a + value, at_b + value
+                row[c], row[d] = at_c + value, at_d + value
+            for q in range(whole, count):
+                row[np.uint32(theirs[q])] += value
 
 
 # Which columns of a row have been touched is kept in 64 bits a word, and which words have any bit

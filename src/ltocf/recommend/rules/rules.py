@@ -179,6 +179,10 @@ class ItemRules:
         return np.where(self.blocked, -np.inf, 0).astype(np.float32)
 
     @cached_property
+    def n_blocked(self) -> int:
+        return 0 if self.blocked is None else int(np.count_nonzero(self.blocked))
+
+    @cached_property
     def boosted_items(self) -> Rows:
         """Those whose scores are multiplied by something."""
         assert self.factors is not None
