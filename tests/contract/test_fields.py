@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -67,7 +66,7 @@ def graph() -> BipartiteGraph:
     users, items = np.nonzero(random.random((14, 12)) < 0.45)
     times = random.integers(0, 50, len(users)).astype(np.int64)
     tags = csr_array((random.random((12, 5)) < 0.4).astype(np.float32))
-    return BipartiteGraph(replace(Interactions.build(users, items, 14, 12, times), item_tags=tags))
+    return BipartiteGraph(Interactions.build(users, items, 14, 12, times).with_item_tags(tags))
 
 
 def settings_of(name: str) -> dict[str, Any]:

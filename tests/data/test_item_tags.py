@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -29,7 +27,7 @@ def small_graph() -> BipartiteGraph:
     """Nobody has item 6, which shares a tag with 0, 1 and 2."""
     users, items = np.array(PAIRS).T
     train = Interactions.build(users, items, 4, 7)
-    return BipartiteGraph(replace(train, item_tags=csr_array(TAGS)))
+    return BipartiteGraph(train.with_item_tags(csr_array(TAGS)))
 
 
 def bigger_graph(weight: float) -> BipartiteGraph:
@@ -83,7 +81,7 @@ def test_tags_are_nodes_of_the_graph_that_vectors_spread_on(
     users, items = np.array(PAIRS).T
     times = np.arange(len(PAIRS))
     train = Interactions.build(users, items, 4, 7, times)
-    graph = BipartiteGraph(replace(train, item_tags=csr_array(TAGS)))
+    graph = BipartiteGraph(train.with_item_tags(csr_array(TAGS)))
     ours = build_model(graph, name, {"dim": 3, "tag_weight": weight} | options)
     ours.initialise_(0)
     plain = {key: value for key, value in options.items() if key != "recency"}

@@ -26,7 +26,7 @@ def make_train() -> Interactions:
     chosen = np.random.default_rng(3).random((9, 5)) < 0.5
     users, items = np.nonzero(chosen)
     pairs = Interactions.build(users, items, 9, 6)
-    return replace(pairs, item_tags=csr_array(TAGS))
+    return pairs.with_item_tags(csr_array(TAGS))
 
 
 def fitted(train: Interactions, **settings: float) -> Attributes:
@@ -61,8 +61,8 @@ def test_two_items_with_the_same_tags_score_alike_touched_or_not() -> None:
 
 
 def test_without_tags_each_item_is_its_own() -> None:
-    train = replace(make_train(), item_tags=None)
-    single = replace(train, item_tags=csr_array(np.eye(6, dtype=np.float32)))
+    train = make_train().with_item_tags(None)
+    single = train.with_item_tags(csr_array(np.eye(6, dtype=np.float32)))
     settings = {"l2": 2.0, "shared": 0.0}
     everybody = np.arange(9, dtype=np.int32)
     ours, theirs = (fitted(pairs, **settings).scorer()(everybody) for pairs in (train, single))
@@ -72,7 +72,7 @@ def test_without_tags_each_item_is_its_own() -> None:
 def test_a_data_set_with_a_table_of_items_tells_its_models_their_tags() -> None:
     kinds = ["tea", "tea", "tea", "cup", "cup", "cup"]
     names = pl.DataFrame({"name": [f"No. {row}" for row in range(6)], "kind": kinds})
-    pairs = replace(make_train(), item_tags=None, item_ids=IdMap(list("abcdef")))
+    pairs = replace(make_train(), tags=None, item_ids=IdMap(list("abcdef")))
     dataset = Dataset("shop", no_split(pairs), names)
     tags = dataset.split.train.item_tags
     assert tags is not None

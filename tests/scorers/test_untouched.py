@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -89,7 +87,7 @@ def test_its_score_is_the_mean_of_those_most_like_it() -> None:
 
 
 def test_without_tags_it_scores_nothing() -> None:
-    train = replace(shop(7), item_tags=None)
+    train = shop(7).with_item_tags(None)
     assert not complete(fitted(train, "itemknn", {}), train)(EVERYBODY)[:, 6].any()
 
 

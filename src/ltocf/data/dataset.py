@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -30,13 +30,16 @@ from ltocf.data.dataset_files import (
 from ltocf.data.interactions import Interactions
 from ltocf.data.pairs.columns import Arrays
 from ltocf.data.pairs.cuts import SplitKind
-from ltocf.data.pairs.store import SUBSETS
+from ltocf.data.pairs.store import SUBSETS, Mask
 from ltocf.data.splits import Split
 from ltocf.data.times import TimeForm, unit_of_times
 from ltocf.errors import DataError
 from ltocf.machine.threads import refuse_forked
 from ltocf.storage.digests import Digests, read_at_rest
 from ltocf.storage.files import new_directory
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +55,10 @@ class Dataset:
 
     def __post_init__(self) -> None:
         """Give the pairs the tags of their items, where every model looks for them."""
-        tags = self.split.train.item_tags
-        if self.item_names is not None:
-            # A tag of a single item carries no information. Items that nobody has touched do not
-            # count, so that one that is added later changes nothing for the others.
-            touched = self.split.train.item_degrees > 0
-            tags = self.catalogue.tags(at_least=2, among=touched).matrix
-        elif tags is None:
+        if self.item_names is None and self.split.train.tags is None:
             return
-        # Tags that were known before the last items came are of no use any more.
-        known = tags if tags.nnz and tags.shape[0] == self.split.train.n_items else None
-        object.__setattr__(self, "split", self.split.with_item_tags(known))
+        tags = cache(partial(_tags, self.catalogue, self.split.train))
+        object.__setattr__(self, "split", self.split.with_tags(tags))
 
     @property
     def split_kind(self) -> SplitKind:
@@ -98,8 +94,7 @@ class Dataset:
         rows = catalogue.ids.find([change.item for change in changes])
         others = [one for one, row in zip(changes, rows, strict=True) if not touched[row]]
         as_learned = self.catalogue.with_changes(others)
-        tags = as_learned.tags(at_least=2, among=touched).matrix
-        split = self.split.on_items(catalogue.ids, tags if tags.nnz else None)
+        split = self.split.on_items(catalogue.ids, cache(partial(_shared, as_learned, touched)))
         names = catalogue.table if catalogue.table.width else None
         changed = copy(self)
         vars(changed).update(split=split, item_names=names, catalogue=catalogue)
@@ -176,6 +171,23 @@ class Dataset:
         display = items.drop("id")
         rest = read_rest(directory, about["counts"])
         return cls(about["name"], split, display if display.width else None, about["origin"], rest)
+
+
+def _tags(catalogue: Catalogue, train: Interactions) -> csr_array | None:
+    """The tags of all items: by the catalogue if it knows of any attribute, else those that the
+    pairs came with, unless more items have come since."""
+    if catalogue.table.width:
+        return _shared(catalogue, train.item_degrees > 0)
+    tags = train.item_tags
+    return tags if tags is not None and tags.nnz and tags.shape[0] == train.n_items else None
+
+
+def _shared(catalogue: Catalogue, touched: Mask) -> csr_array | None:
+    """The tags that at least two of the touched items have: one of a single item carries no
+    information. Other items do not count, so that one that is added later changes nothing for the
+    others."""
+    tags = catalogue.tags(at_least=2, among=touched).matrix
+    return tags if tags.nnz else None
 
 
 def _arrays(pairs: Interactions) -> Arrays:

@@ -20,16 +20,26 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def histories_of(train: Interactions, *, ordered: bool = True) -> csr_array:
-    """The history of every user, in order if that is wanted and known. (n_users, n_items)"""
+def histories_of(
+    train: Interactions, users: Rows | None = None, *, ordered: bool = True
+) -> csr_array:
+    """The histories of these users, by default of all, in order if that is wanted and known.
+    (users, n_items)"""
     from scipy.sparse import csr_array
 
-    entries = np.ones(len(train), dtype=np.float32)
+    places: slice | NDArray[np.int64]
+    places, indptr = slice(None), train.indptr
+    if users is not None:
+        counts = train.indptr[users + 1] - train.indptr[users]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        places = np.repeat(train.indptr[users] - indptr[:-1], counts) + np.arange(indptr[-1])
+    items = train.items[places]
+    entries = np.ones(len(items), dtype=np.float32)
     if ordered and train.timestamps is not None:
         # Ranks, not the times themselves: they mean the same for people who come daily and for
         # people who come once a year.
-        entries /= 1 + train.later_counts
-    return csr_array((entries, train.items, train.indptr), shape=(train.n_users, train.n_items))
+        entries /= 1 + train.later_counts[places]
+    return csr_array((entries, items, indptr), shape=(len(indptr) - 1, train.n_items))
 
 
 def interaction_matrix(train: Interactions) -> csr_array:
@@ -85,11 +95,11 @@ class HistoryWeights:
                 "--ordered') or leave recency out"
             )
 
-    def of(self, train: Interactions) -> csr_array:
-        """The weighted history of every user. (n_users, n_items)"""
+    def of(self, train: Interactions, users: Rows | None = None) -> csr_array:
+        """The weighted histories of these users, by default of all. (users, n_items)"""
         self.check(train)
-        everybody = np.arange(train.n_users, dtype=np.int32)
-        return self.weigh(histories_of(train, ordered=self.fades), everybody)
+        own = np.arange(train.n_users, dtype=np.int32) if users is None else users
+        return self.weigh(histories_of(train, users, ordered=self.fades), own)
 
     def weigh(self, histories: csr_array, own: Rows | None = None) -> csr_array:
         """Recency times strength, each scaled to a mean of 1 in every row.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from ltocf.errors import DataError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+Tags: TypeAlias = "Callable[[], csr_array | None]"
+
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
@@ -30,7 +33,7 @@ class Interactions:
     item_ids: IdMap
     timestamps: NDArray[np.int64] | None = None  # (n,) of the first time each pair was seen
     weights: NDArray[np.float32] | None = None  # (n,) how strong: plays, a rating; above 0
-    item_tags: csr_array | None = None  # (n_items, n_tags) ones: what the items are, touched or not
+    tags: Tags | None = None  # makes `item_tags`, or there are none
 
     @classmethod
     def build(
@@ -97,6 +100,16 @@ class Interactions:
         counts = np.bincount(self.users, minlength=self.n_users)
         return np.concatenate([[0], np.cumsum(counts)])
 
+    @property
+    def item_tags(self) -> csr_array | None:
+        """What the items are, touched or not: ones. Made when it is first asked for, since it takes
+        SciPy and most commands do without. (n_items, n_tags)"""
+        return None if self.tags is None else self.tags()
+
+    def with_item_tags(self, tags: csr_array | None) -> Interactions:
+        """The same pairs, whose items have these tags. (n_items, n_tags)"""
+        return replace(self, tags=None if tags is None else lambda: tags)
+
     def items_of(self, user: int) -> Rows:
         return self.items[self.indptr[user] : self.indptr[user + 1]]
 
@@ -121,10 +134,10 @@ class Interactions:
         later[order] = self.indptr[users + 1] - np.repeat(ends, np.diff(ends, prepend=0))
         return later
 
-    def on_items(self, item_ids: IdMap, item_tags: csr_array | None) -> Interactions:
+    def on_items(self, item_ids: IdMap, tags: Tags | None) -> Interactions:
         """The same pairs on ids that begin with theirs: the others are items without pairs. What
         was counted by user is not counted again."""
-        other = replace(self, item_ids=item_ids, item_tags=item_tags)
+        other = replace(self, item_ids=item_ids, tags=tags)
         by_user = ("indptr", "user_degrees", "strengths", "user_strengths", "later_counts")
         other.__dict__.update({name: vars(self)[name] for name in by_user if name in vars(self)})
         return other
@@ -153,7 +166,7 @@ class Interactions:
             _joined(self.timestamps, other.timestamps),
             _joined(self.weights, other.weights),
         )
-        return replace(both, item_tags=self.item_tags)
+        return replace(both, tags=self.tags)
 
     @cached_property
     def strengths(self) -> NDArray[np.float32] | None:

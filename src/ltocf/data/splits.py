@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ltocf.config import ValidationCut
-from ltocf.data.interactions import IdMap, Interactions, shorten_id
+from ltocf.data.interactions import IdMap, Interactions, Tags, shorten_id
 from ltocf.data.pairs.cuts import SplitKind, check_fraction, cut_test, cut_validation
 from ltocf.data.pairs.store import SUBSETS, TRAIN, VALID, Mask, PairStore
 from ltocf.data.pairs.thinning import PairRenumbering, Unknown
@@ -18,6 +17,8 @@ from ltocf.errors import DataError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from ltocf.config import ValidationCut
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +54,16 @@ class Split:
         unliked = None if self.unliked is None else replace(self.unliked, item_ids=item_ids)
         return replace(self, train=train, valid=valid, test=test, unliked=unliked)
 
-    def on_items(self, item_ids: IdMap, item_tags: csr_array | None) -> Split:
+    def on_items(self, item_ids: IdMap, tags: Tags | None) -> Split:
         """The same pairs on ids that begin with theirs, of items with these tags; without sorting
         anything again."""
         train, valid, test = (
-            subset.on_items(item_ids, item_tags) for subset in (self.train, self.valid, self.test)
+            subset.on_items(item_ids, tags) for subset in (self.train, self.valid, self.test)
         )
         unliked = None if self.unliked is None else self.unliked.on_items(item_ids, None)
         other = replace(self, train=train, valid=valid, test=test, unliked=unliked)
-        seen = train if self.seen is self.train else self.seen.on_items(item_ids, item_tags)
-        known = seen if self.known is self.seen else self.known.on_items(item_ids, item_tags)
+        seen = train if self.seen is self.train else self.seen.on_items(item_ids, tags)
+        known = seen if self.known is self.seen else self.known.on_items(item_ids, tags)
         other.__dict__.update(seen=seen, known=known)
         return other
 
@@ -71,10 +72,10 @@ class Split:
         unliked = self.train.empty() if self.unliked is None else self.unliked
         return dict(zip(SUBSETS, (self.train, self.valid, self.test, unliked), strict=True))
 
-    def with_item_tags(self, tags: csr_array | None) -> Split:
-        """The same pairs, whose items are known to have these tags. (n_items, n_tags)"""
+    def with_tags(self, tags: Tags | None) -> Split:
+        """The same pairs, whose items are known to have the tags that this makes."""
         train, valid, test = (
-            replace(subset, item_tags=tags) for subset in (self.train, self.valid, self.test)
+            replace(subset, tags=tags) for subset in (self.train, self.valid, self.test)
         )
         return replace(self, train=train, valid=valid, test=test)
 
@@ -120,11 +121,13 @@ def split_pairs(
     (pairs,) = store.read()
     train, valid, test, _ = (rows.interactions(pairs, subset) for subset in range(len(SUBSETS)))
     split = Split(train, valid, test, dropped, kind)
-    if (tags := interactions.item_tags) is not None:
-        from scipy.sparse import csr_array
+    kept, tags = rows.items.rows >= 0, interactions.tags
+    return split if tags is None else split.with_tags(cache(partial(_rows_of, tags, kept)))
 
-        split = split.with_item_tags(csr_array(tags[rows.items.rows >= 0]))
-    return split
+
+def _rows_of(tags: Tags, kept: Mask) -> csr_array | None:
+    matrix = tags()
+    return None if matrix is None else matrix[kept]
 
 
 def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "error") -> Split:

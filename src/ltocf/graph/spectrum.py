@@ -85,7 +85,7 @@ def _of_touched(train: Interactions, touched: NDArray[np.int64]) -> Interactions
     place = np.zeros(train.n_items, np.int32)
     place[touched] = np.arange(len(touched), dtype=np.int32)
     ids = IdMap.range(len(touched))
-    return replace(train, items=place[train.items], item_ids=ids, item_tags=None)
+    return replace(train, items=place[train.items], item_ids=ids, tags=None)
 
 
 def half_product(

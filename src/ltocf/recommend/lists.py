@@ -51,8 +51,8 @@ class FittedModel:
         """The same model beside a catalogue after these changes: a new item is scored as if it had
         been there in training and nobody had touched it."""
         dataset = self.dataset.with_changes(changes)
-        ids, tags = dataset.catalogue.ids, dataset.split.train.item_tags
-        train = self.train.on_items(ids, tags)
+        ids = dataset.catalogue.ids
+        train = self.train.on_items(ids, dataset.split.train.tags)
         rows = ids.find([change.item for change in changes])
         changed = rows[train.item_degrees[rows] == 0]
         scorer = complete(self.scorer, train, self.train.n_items, changed)

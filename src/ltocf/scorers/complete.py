@@ -41,7 +41,7 @@ def complete_for(wanted: Interactions, scorer: Scorer, train: Interactions) -> S
     """The same where some of what is wanted has not been touched and tags say what it is; otherwise
     the scorer as it is, since the others cost time and would be found by nobody."""
     untouched = train.item_degrees[wanted.items] == 0
-    if train.item_tags is None or not untouched.any():
+    if not untouched.any() or train.item_tags is None:
         return scorer
     return complete(scorer, train)
 

@@ -73,7 +73,7 @@ class EASEScorer(LinearScorer):
             return super().__call__(users)
         rows = self.arrays["inverse"][users] / self.arrays["user_roots"][users][:, None]
         left: Scores = (rows @ self.S) * self.arrays["roots"]
-        return self._finish(self.known[users], left)
+        return self._finish(self.known_histories(users), left)
 
     def score_histories(self, histories: csr_array) -> Scores:
         """Exact for anybody. Where users are fewer it costs a product with K^-1 for each row."""

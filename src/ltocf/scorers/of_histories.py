@@ -21,7 +21,7 @@ from ltocf.data.item_tags import tags_as_users
 from ltocf.scorers.scorer import NOBODY, Formula, Parts, Scorer, Scores, Terms
 
 SOME_ROWS = 1024  # of M that are made at a time
-FEW = 8  # rows that SciPy multiplies before compiled code of ours is loaded
+FEW = 8  # rows that are treated one by one, before what serves many is loaded or made
 KERNELS = "ltocf.graph.kernels.sparse"
 Kind = TypeVar("Kind", bound="HistoryScorer")
 
@@ -56,8 +56,12 @@ class HistoryScorer(Scorer):
         """The weighted histories of all known users."""
         return self.weights.of(self.train)
 
+    def known_histories(self, users: Rows) -> csr_array:
+        """The weighted histories of these users; of a few without weighing those of all."""
+        return self.weights.of(self.train, users) if len(users) <= FEW else self.known[users]
+
     def __call__(self, users: Rows) -> Scores:
-        return self.score_histories(self.known[users])
+        return self.score_histories(self.known_histories(users))
 
     def from_history(self, histories: csr_array, own: Rows | None = None) -> Scores:
         return self.score_histories(self.weights.weigh(histories, own))

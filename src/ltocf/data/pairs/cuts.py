@@ -7,15 +7,17 @@ are cut alike.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ltocf.config import ValidationCut
 from ltocf.data.pairs.store import TEST, TRAIN, VALID, Counts, Mask, Pairs, PairStore, take
 from ltocf.data.pairs.thinning import Unknown, drop_unknown, first_of_each_user, meet_unknown, runs
 from ltocf.errors import DataError
+
+if TYPE_CHECKING:
+    from ltocf.config import ValidationCut
 
 SplitKind = Literal["ratio", "temporal", "leave-last-out", "cold-items", "users", "given", "none"]
 SPLIT_KINDS: tuple[SplitKind, ...] = get_args(SplitKind)
