@@ -56,6 +56,14 @@ def prepare(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of a random split.")] = 0,
+    processes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="For a log of several files: how many processes read them, each a share. The data "
+            "set is the same; memory grows with them.",
+        ),
+    ] = 1,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing data set.")
     ] = False,
@@ -83,7 +91,14 @@ def prepare(
     else:
         with show_progress() as progress:
             report = prepare_log(
-                log, output, recipe, test=test, names=items, overwrite=overwrite, progress=progress
+                log,
+                output,
+                recipe,
+                test=test,
+                names=items,
+                processes=processes,
+                overwrite=overwrite,
+                progress=progress,
             )
         lines, facts = [*chosen, *report.lines()], report.to_dict()
     if as_json:

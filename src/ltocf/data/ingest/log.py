@@ -149,8 +149,25 @@ class Log:
         The subset is `subset`, or UNLIKED where the rating is too low. A missing id or unreadable
         value is a DataError, or with `skip_bad` counted.
         """
+        yield from self.rows_of_tables(subset)
+        self.check_read()
+
+    def rows_of_tables(self, subset: int) -> Iterator[Arrays]:
+        """The same, where others read the rest of the log: it may turn out to have no rows."""
         for number, table in enumerate(self.tables):
             yield from self._rows_of(table, self._expressions(number, table), subset)
+
+    def add_counts(self, other: Log) -> None:
+        """Count what another process has read of this log."""
+        self.count += other.count
+        self.below_threshold += other.below_threshold
+        self.skipped += other.skipped
+        self.passed_over += other.passed_over
+        self.returns += other.returns
+        self.reasons = [*self.reasons, *other.reasons][:REASONS]
+
+    def check_read(self) -> None:
+        """A DataError if nothing is left of all that was read."""
         if not self.count:
             raise DataError(f"{self.label}: has no rows")
         if self.skipped == self.count:

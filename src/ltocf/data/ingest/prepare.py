@@ -18,6 +18,7 @@ from ltocf.data.ingest.byte_files import STANDARD_INPUT, log_digest
 from ltocf.data.ingest.columns import LogColumns
 from ltocf.data.ingest.item_table import describe_items, item_notes
 from ltocf.data.ingest.log import REASONS, Log
+from ltocf.data.ingest.parts import ReadRows, read_in_parts
 from ltocf.data.ingest.readers import LogSource
 from ltocf.data.ingest.recipe import Reading
 from ltocf.data.ingest.recipe import Recipe as Recipe
@@ -135,10 +136,15 @@ def prepare(
     *,
     test: LogSource | None = None,
     names: LogSource | None = None,
+    processes: int = 1,
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> PrepareReport:
     """Write the data set directory `output`, whole or not at all, from whatever `open_log` takes.
+
+    A log of several files is read by up to so many `processes`, each a share of the files, with the
+    same result to the last byte; memory grows with them. They are spawned: a script that asks for
+    several keeps to `if __name__ == "__main__":`.
 
     `test` is a log of test pairs with the same columns; the split is then the given one. `names` is
     a table of items with their attributes, in any form that a log may have or as JSON lines; all of
@@ -150,6 +156,8 @@ def prepare(
     elif recipe.split == "given":
         raise ConfigError("the split 'given' needs a log of test pairs; pass test= (--test)")
     recipe.check()
+    if processes < 1:
+        raise ConfigError(f"processes = {processes}: must be at least 1")
     started = clock.monotonic()
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
         log = Log.open(source, recipe)
@@ -158,8 +166,8 @@ def prepare(
         )
         work = temporary / "work"
         work.mkdir()
-        store, user_ids, item_ids, busiest = _load(logs, work, progress)
-        dropped = _reduce(store, recipe, progress)
+        store, user_ids, item_ids, busiest = _load(logs, work, processes, progress)
+        dropped = _reduce(store, recipe, processes, progress)
         progress("writing", 0, None)
         rows = _remaining(store, user_ids, item_ids)
         table, unnamed = describe_items(rows.items.ids, names, log.items, log.columns.item)
@@ -225,13 +233,15 @@ def _same_columns(log: Log, recipe: Recipe) -> Recipe:
     return replace(recipe, **columns)
 
 
-def _reduce(store: PairStore, recipe: Recipe, progress: Progress) -> dict[str, int]:
+def _reduce(store: PairStore, recipe: Recipe, processes: int, progress: Progress) -> dict[str, int]:
     """Merge, leave out and split; returns how many pairs were left out, and why."""
     dropped = {}
     progress("merging repeats", 0, None)
     repeats = recipe.repeats or "sum"
-    dropped["duplicates"] = store.rewrite(lambda p: merge_repeats(p, store.n_items, repeats))
-    dropped["taken_back"] = store.rewrite(settle)
+    dropped["duplicates"] = store.rewrite(
+        lambda pairs: merge_repeats(pairs, store.n_items, repeats), at_once=processes
+    )
+    dropped["taken_back"] = store.rewrite(settle, at_once=processes)
     progress("counting", 0, None)
     dropped["over_the_cap"] = (
         cap_users(store, recipe.max_user, recipe.seed) if recipe.max_user is not None else 0
@@ -250,32 +260,42 @@ def _reduce(store: PairStore, recipe: Recipe, progress: Progress) -> dict[str, i
 
 
 def _load(
-    logs: list[Log], work: Path, progress: Progress
+    logs: list[Log], work: Path, processes: int, progress: Progress
 ) -> tuple[PairStore, pl.Series, pl.Series, list[str]]:
     """The logs' pairs in a store on disk, numbered in the order of their ids; the ids; and what to
     say of the user with the most rows."""
     log = logs[0]
     optional = {"time": log.columns.time is not None, "weight": log.counts_amounts}
     names = [name for name, wanted in optional.items() if wanted]
-    spill = ColumnFiles(work / "rows", CODED | {name: OPTIONAL_TYPES[name] for name in names})
+    types = CODED | {name: OPTIONAL_TYPES[name] for name in names}
+    read: list[ColumnFiles | ReadRows] = []
     for subset, source in zip((TRAIN, TEST), logs, strict=False):
-        total = source.known_rows()
+        total, path = source.known_rows(), work / f"rows-{subset}"
+        if min(processes, len(source.tables)) > 1:
+            read += read_in_parts(source, subset, processes, path, types, total, progress)
+            continue
+        spill = ColumnFiles(path, types)
         for rows in source.rows(subset):
             spill.append(rows)
             progress("reading", source.count, total)
+        read.append(spill)
     progress("sorting", 0, None)
     (user_ids, user_rank), (item_ids, item_rank) = (codes.ranked() for codes in log.codes.values())
 
+    def chunks() -> Iterator[Pairs]:
+        return (chunk for files in read for chunk in files.chunks(CHUNK_ROWS))
+
     def renumbered() -> Iterator[Pairs]:
-        for chunk in spill.chunks(CHUNK_ROWS):
+        for chunk in chunks():
             ranks = {"user": user_rank[chunk["user"]], "item": item_rank[chunk["item"]]}
             yield chunk | ranks
 
     counts: Counts = np.zeros(len(user_ids), dtype=np.int64)
-    for chunk in spill.chunks(CHUNK_ROWS):
+    for chunk in chunks():
         counts += np.bincount(user_rank[chunk["user"]], minlength=len(counts))
     store = PairStore.on_disk(work, counts, len(item_ids), renumbered(), names)
-    spill.remove()
+    for files in read:
+        files.remove()
     return store, user_ids, item_ids, _busiest(counts, user_ids, log.how)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,11 +86,18 @@ class PairStore:
         """The buckets, in order of their users, with the named columns or all."""
         return (bucket.read(names) for bucket in self._buckets)
 
-    def rewrite(self, change: Callable[[Pairs], Pairs]) -> int:
-        """Replace each bucket by `change` of it; returns how many liked pairs fewer they hold."""
+    def rewrite(self, change: Callable[[Pairs], Pairs], at_once: int = 1) -> int:
+        """Replace each bucket by `change` of it; returns how many liked pairs fewer they hold.
+        With `at_once`, so many are in memory at a time, each changed by a thread of its own."""
         before, self._degrees = self.count_liked(), None
-        for bucket in self._buckets:
-            bucket.replace(change(bucket.read()))
+        if at_once == 1:
+            for bucket in self._buckets:
+                bucket.replace(change(bucket.read()))
+        else:
+            with ThreadPoolExecutor(at_once) as pool:
+                jobs = (lambda some: some.replace(change(some.read())), self._buckets)
+                for _ in pool.map(*jobs):  # asks each for its error
+                    pass
         return before - self.count_liked()
 
     def relabel(self, change: Callable[[Pairs], NDArray[np.uint8]]) -> None:

@@ -96,9 +96,14 @@ class Codes:
         self._noted[numbers] = True
         return numbers
 
+    @property
+    def noted(self) -> NDArray[np.int64]:
+        """The codes of the ids that were noted, ascending."""
+        return np.flatnonzero(self._noted)
+
     def ids(self) -> pl.Series:
         """The id of each noted code, in order of the codes."""
-        codes = pl.Series(np.flatnonzero(self._noted).astype(np.uint32))
+        codes = pl.Series(self.noted.astype(np.uint32))
         return codes.cat.to(self.dtype).cast(pl.String).rename("id")
 
     def ranked(self) -> tuple[pl.Series, NDArray[np.int32]]:
@@ -107,7 +112,7 @@ class Codes:
         ids = _as_integers(self.ids()) if self.typed_as_integers else self.ids()
         order = ids.arg_sort().to_numpy()
         rank = np.full(len(self._noted), -1, dtype=np.int32)
-        rank[np.flatnonzero(self._noted)[order]] = np.arange(len(ids), dtype=np.int32)
+        rank[self.noted[order]] = np.arange(len(ids), dtype=np.int32)
         return ids.gather(order), rank
 
 

@@ -1,0 +1,140 @@
+"""The files of a log read by several processes, each a share of them in their order.
+
+What one process would have numbered as it met it is numbered here when all have read: users and
+items are ranked by their ids in the end, so that the data set is the same to the last byte.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import DTypeLike, NDArray
+
+from ltocf.data.ingest.cells.values import Codes
+from ltocf.data.ingest.log import Log
+from ltocf.data.pairs.columns import Arrays, ColumnFiles
+from ltocf.errors import DataError
+from ltocf.machine.threads import usable_cores
+from ltocf.progress import Progress
+
+LOOK_SECONDS = 0.2  # between looks at how far the processes are
+Types = dict[str, DTypeLike]
+
+
+@dataclass(frozen=True)
+class PartOfLog:
+    """What a process has read: its counts, and the ids of its codes in their order."""
+
+    log: Log
+    ids: dict[str, pl.Series]
+    noted: dict[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """The rows that a process has written, and for each of its codes that of the whole log."""
+
+    spill: ColumnFiles
+    codes: dict[str, NDArray[np.uint32]]
+
+    def chunks(self, rows: int) -> Iterator[Arrays]:
+        """Some rows at a time, in the codes of the whole log."""
+        for chunk in self.spill.chunks(rows):
+            yield chunk | {role: codes[chunk[role]] for role, codes in self.codes.items()}
+
+    def remove(self) -> None:
+        self.spill.remove()
+
+
+def read_in_parts(
+    log: Log,
+    subset: int,
+    processes: int,
+    path: Path,
+    types: Types,
+    total: int | None,
+    progress: Progress,
+) -> list[ReadRows]:
+    """All rows of the log, written to files beginning with `path` by at most so many processes; the
+    log's counts and codes are then those of all of it."""
+    shares = [
+        share for share in np.array_split(np.arange(len(log.tables)), processes) if len(share)
+    ]
+    spills = [ColumnFiles(path.with_name(f"{path.name}-{n}"), types) for n in range(len(shares))]
+    with (
+        _few_threads(len(shares)),
+        ProcessPoolExecutor(len(shares), mp_context=multiprocessing.get_context("spawn")) as pool,
+    ):
+        reading = [
+            pool.submit(_read_part, _share_of(log, share), subset, spill)
+            for share, spill in zip(shares, spills, strict=True)
+        ]
+        while wait(reading, LOOK_SECONDS).not_done:
+            progress("reading", sum(map(len, spills)), total)
+        parts = [_result(part, log.label) for part in reading]
+    found = [ReadRows(spill, _joined(log, part)) for spill, part in zip(spills, parts, strict=True)]
+    log.check_read()
+    return found
+
+
+@contextmanager
+def _few_threads(processes: int) -> Iterator[None]:
+    """Processes that are started in the block share the cores: polars reads this when it loads."""
+    name = "POLARS_MAX_THREADS"
+    before = os.environ.get(name)
+    os.environ[name] = before or str(max(1, usable_cores() // processes))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+
+
+def _share_of(log: Log, share: NDArray[np.int64]) -> Log:
+    """Of some of the tables, without what is kept in this process alone."""
+    return replace(
+        log,
+        tables=[replace(log.tables[n], workspace=None) for n in share],
+        moments=[log.moments[n] for n in share] if log.moments else [],
+        codes={},
+        reasons=[],
+    )
+
+
+def _read_part(log: Log, subset: int, spill: ColumnFiles) -> PartOfLog:
+    log.codes = {"user": Codes(), "item": Codes()}
+    for rows in log.rows_of_tables(subset):
+        spill.append(rows)
+    ids = {role: codes.ids() for role, codes in log.codes.items()}
+    noted = {role: codes.noted for role, codes in log.codes.items()}
+    return PartOfLog(replace(log, tables=[], moments=[], codes={}), ids, noted)
+
+
+def _result(part: Future[PartOfLog], label: str) -> PartOfLog:
+    try:
+        return part.result()
+    except BrokenProcessPool:
+        raise DataError(
+            f"{label}: a process that read some of it has ended; is there enough memory? "
+            "Read it with processes=1 (--processes 1)"
+        ) from None
+
+
+def _joined(log: Log, part: PartOfLog) -> dict[str, NDArray[np.uint32]]:
+    """Add a part's counts and ids to the log; the log's code of each of the part's codes."""
+    log.add_counts(part.log)
+    found = {}
+    for role, codes in log.codes.items():
+        ids, noted = part.ids[role], part.noted[role]
+        found[role] = np.zeros(noted[-1] + 1 if len(noted) else 0, np.uint32)
+        found[role][noted] = codes.note(ids.cast(codes.dtype).to_physical())
+    return found
