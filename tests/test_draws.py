@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from ltocf.draws import half_bits, shuffled
+from ltocf.draws import half_bits, shuffled, unshuffled
 
 KEY = np.uint64(12345)
 
@@ -14,6 +14,12 @@ def permutation(n: int, key: np.uint64 = KEY) -> list[int]:
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 17, 255, 1000, 4097])
 def test_every_number_has_one_place(n):
     assert sorted(permutation(n)) == list(range(n))
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 1000, 70_000])
+def test_every_place_knows_its_number(n):
+    places = permutation(n)
+    assert [unshuffled(KEY, place, n, half_bits(n)) for place in places] == list(range(n))
 
 
 def test_no_place_is_likelier_than_another():

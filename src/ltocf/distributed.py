@@ -96,10 +96,11 @@ class Columns:
 
     Sums over columns are then sums over processes; otherwise every method returns what it is given.
     `dim` is how many there are, None where a model's columns mix, so that one process has them all.
+    `group` are the processes that share them, if not all.
     """
 
-    def __init__(self, dim: int | None = None) -> None:
-        self.dim, self.is_split = dim, False
+    def __init__(self, dim: int | None = None, group: Any = None) -> None:
+        self.dim, self.is_split, self.group = dim, False, group
 
     def check(self, model: str) -> None:
         """A ConfigError if there are more processes than can share the columns of the model."""
@@ -157,7 +158,7 @@ class Columns:
         if not self.is_split:
             return lambda: part
         sent = list[Any]()
-        _together(lambda: sent.append(dist.all_reduce(part, async_op=True)))
+        _together(lambda: sent.append(dist.all_reduce(part, group=self.group, async_op=True)))
 
         def arrived() -> Tensor:
             _together(sent[0].wait)

@@ -45,9 +45,32 @@ def shuffled(key: Any, position: Any, n: Any, half: Any) -> Any:
     mask, at = np.int64((1 << half) - 1), np.int64(position)
     while True:
         left, right = at >> half, at & mask
-        for turn in range(4 if half > 8 else 16):  # a small network mixes little in one turn
-            turned = np.int64(scrambled(key, right, -8 - turn) >> np.uint64(32)) & mask
-            left, right = right, left ^ turned
+        for turn in range(_turns(half)):
+            left, right = right, left ^ (_turned(key, right, turn) & mask)
         at = (left << half) | right
         if at < n:
             return at
+
+
+@njit(cache=True)
+def unshuffled(key: Any, place: Any, n: Any, half: Any) -> Any:
+    """The position that `shuffled` sends to this place: the same turns, the last one first."""
+    mask, at = np.int64((1 << half) - 1), np.int64(place)
+    turns = _turns(half)
+    while True:
+        left, right = at >> half, at & mask
+        for turn in range(turns):
+            left, right = right ^ (_turned(key, left, turns - 1 - turn) & mask), left
+        at = (left << half) | right
+        if at < n:
+            return at
+
+
+@njit(cache=True, inline="always")
+def _turns(half: Any) -> Any:
+    return 4 if half > 8 else 16  # a small network mixes little in one turn
+
+
+@njit(cache=True, inline="always")
+def _turned(key: Any, bits: Any, turn: Any) -> Any:
+    return np.int64(scrambled(key, bits, -8 - turn) >> np.uint64(32))

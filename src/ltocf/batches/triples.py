@@ -36,7 +36,7 @@ class TripleBatches(Batches):
     ) -> None:
         super().__init__(len(interactions), batch_size, self.triples)
         self.interactions, self.negatives = interactions, negatives
-        self.key = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
+        self.key = epoch_key(seed, epoch)
         users = draw_by == "users"
         self.active = np.flatnonzero(interactions.user_degrees if users else np.empty(0))
 
@@ -50,6 +50,12 @@ class TripleBatches(Batches):
             users, positives, negatives,
         )  # fmt: skip
         return Batch(*map(torch.from_numpy, (users, positives, negatives)))
+
+
+def epoch_key(seed: int, epoch: int) -> np.uint64:
+    """The key of all draws of an epoch."""
+    key: np.uint64 = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
+    return key
 
 
 @njit(cache=True, nogil=True)
@@ -71,14 +77,24 @@ def _draw(
             out_users[b], out_positives[b] = users[pairs[b - first]], items[pairs[b - first]]
         for b in range(first, last):
             begin, end = indptr[out_users[b]], indptr[out_users[b] + 1]
-            unseen = n_items - (end - begin)
-            if unseen == 0:  # they have everything: any item, so that their pairs still count
-                unseen, end = n_items, begin
-            for j in range(n):
-                ranks[j] = uniform(key, start + b, j, unseen)
-            _skip_own(items, begin, end, ranks, skipped)
-            for j in range(n):
-                out[b, j] = ranks[j] + skipped[j]
+            draw_unseen(items, begin, end, n_items, key, start + b, ranks, skipped, out[b])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def draw_unseen(
+    items: Any, begin: Any, end: Any, n_items: Any, key: Any, position: Any, ranks: Any,
+    skipped: Any, out: Any,
+) -> None:  # fmt: skip
+    """Into `out`, items that a user who has items[begin:end] has not, for this position of an
+    epoch. `ranks` and `skipped` are room to work in."""
+    unseen = n_items - (end - begin)
+    if unseen == 0:  # they have everything: any item, so that their pairs still count
+        unseen, end = n_items, begin
+    for j in range(len(out)):
+        ranks[j] = uniform(key, position, j, unseen)
+    _skip_own(items, begin, end, ranks, skipped)
+    for j in range(len(out)):
+        out[j] = ranks[j] + skipped[j]
 
 
 @njit(cache=True, nogil=True)

@@ -46,6 +46,12 @@ class GridGraph:
             dist.new_group([group * columns + column for group in range(row_groups)])
             for column in range(columns)
         ][rank() % columns]
+        self.beside = [  # those who have the same rows, and the other columns
+            dist.new_group([group * columns + column for column in range(columns)])
+            for group in range(row_groups)
+        ][self.own]
+        self.column_groups = columns
+        self.n_users, self.n_items = n_users, n_items
         self.n_nodes = n_users + n_items
         self.share = -(-self.n_nodes // row_groups)  # rows of a process
         nodes = np.concatenate([users, items + n_users])
