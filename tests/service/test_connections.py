@@ -1,15 +1,24 @@
 """Slow clients are cut off, large headers are refused, and a new client always gets in."""
 
+import gc
+import os
 import socket
 import threading
 import time
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
 import uvicorn
 
-from ltocf.service.wire.connections import ConnectionLimits, LimitedProtocol, limited_protocol
+from ltocf.service.server import collect_rarely
+from ltocf.service.wire.connections import (
+    ConnectionLimits,
+    LimitedProtocol,
+    limited_protocol,
+    make_room_for_files,
+)
 
 PATIENCE_SECONDS = 60  # of the tests themselves
 
@@ -164,3 +173,29 @@ def test_the_unit_allows_as_many_files_as_there_may_be_connections():
     unit = (Path(__file__).parents[2] / "deploy" / "ltocf.service").read_text()
     (line,) = [line for line in unit.splitlines() if line.startswith("LimitNOFILE=")]
     assert int(line.partition("=")[2]) > ConnectionLimits().connections
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc, as on Linux")
+def test_the_table_of_open_files_has_room_before_the_first_client_comes():
+    def opened_and_room():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        fields = dict(line.split(":", 1) for line in lines)
+        return set(os.listdir("/proc/self/fd")), int(fields["FDSize"])
+
+    before, room = opened_and_room()
+    make_room_for_files(2 * room)
+    after, more = opened_and_room()
+    assert (after, more) == (before, 2 * room)
+    make_room_for_files(2**30)  # more than is allowed: nothing happens
+    assert opened_and_room() == (after, more)
+
+
+def test_what_is_there_when_the_service_starts_is_not_collected_again():
+    thresholds = gc.get_threshold()
+    try:
+        collect_rarely()
+        assert gc.get_freeze_count() > 10_000
+        assert gc.get_threshold()[0] > thresholds[0]
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
