@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 from ltocf.data.dataset import Dataset
 from ltocf.ranking import sums as module
-from ltocf.ranking.kernels import sums_at
 from ltocf.ranking.sums import best_sums, row_lengths
 from ltocf.ranking.top_k import rank
 from ltocf.recommend.lists import FittedModel, ListOptions, final_scores, make_lists
@@ -52,15 +52,19 @@ def test_most_of_a_table_whose_rows_are_short_is_not_read() -> None:
     assert not np.isnan(found).any()
 
 
-@pytest.mark.parametrize("size", [0, 1, 50])
-def test_compiled_sums_are_numpys(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_compiled_code_leaves_out_what_numpy_does(
+    size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     random = np.random.default_rng(1)
-    table, vector = random.integers(0, 9, (90, 7)), random.integers(0, 9, 7)
-    some, first = random.integers(0, 90, size), random.integers(0, 9, 90)
-    arrays = [array.astype(np.float32) for array in (first, vector, table)]
-    compiled = sums_at(some, *arrays)
+    first = random.integers(0, 900, (4, 1000)).astype(np.float32)
+    table = random.integers(-9, 9, (1000, 7)).astype(np.float32)
+    vectors = np.round(size * random.standard_normal((4, 7))).astype(np.float32)
+    arrays = vectors, table, row_lengths(table), [3, 10, 50, 900]
+    assert sys.modules["numba"] is numba
+    compiled = best_sums(first.copy(), *arrays)
     monkeypatch.delitem(sys.modules, "numba")
-    np.testing.assert_array_equal(compiled, module._sums(some, *arrays))
+    np.testing.assert_array_equal(compiled, best_sums(first.copy(), *arrays))
 
 
 @pytest.fixture(scope="module")

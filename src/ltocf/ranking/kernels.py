@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ltocf.graph.kernels.sparse import select
+from ltocf.graph.kernels.vectors import fetch
+
 
 @njit(cache=True, nogil=True)
 def rank_rows(
@@ -34,16 +37,62 @@ def find_rows(
             out[b, r] = at < len(wanted) and wanted[at] == ranked[b, r]
 
 
+@njit(cache=True, nogil=True)
+def leave_out_(
+    row: Any, vector: Any, table: Any, lengths: Any, wanted: Any, few: Any,
+    bound: Any, farthest: Any, rounding: Any,
+) -> Any:  # fmt: skip
+    """See `sums.py`; `table` is the table row by row."""
+    places, sums = np.empty(few, np.int32), np.empty(few, np.float32)
+    count = _reaching(row, lengths, np.float32(0), bound, places)
+    if count < 0:
+        return False
+    _add_products(places[:count], row, vector, table, sums)
+    reached = select(sums, count, wanted - 1)
+    least = np.float32(reached - rounding * abs(reached))
+    count = _reaching(row, lengths, farthest, least, places)
+    if count < 0:
+        return False
+    _add_products(places[:count], row, vector, table, sums)
+    row[:] = -np.inf
+    for p in range(count):
+        row[places[p]] = sums[p]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _reaching(row: Any, lengths: Any, farthest: Any, least: Any, places: Any) -> Any:
+    """Write where `row + farthest * lengths` is at least so much, and say how many places that
+    are; -1 if there is no room for them."""
+    count, chunk = 0, 64
+    for start in range(0, len(row), chunk):
+        part, theirs = row[start : start + chunk], lengths[start : start + chunk]
+        above = 0
+        for i in range(len(part)):
+            above += part[i] + farthest * theirs[i] >= least
+        if above == 0:  # one vectorised pass skips a chunk
+            continue
+        if count + above > len(places):
+            return -1
+        for i in range(len(part)):
+            if part[i] + farthest * theirs[i] >= least:
+                places[count] = start + i
+                count += 1
+    return count
+
+
 @njit(cache=True, nogil=True, fastmath=True)
-def sums_at(places: Any, first: Any, vector: Any, table: Any) -> Any:
-    """first[places] + table[places] @ vector."""
-    found = np.empty(len(places), np.float32)
+def _add_products(places: Any, row: Any, vector: Any, table: Any, sums: Any) -> None:
+    n = len(vector)
     for p in range(len(places)):
-        row, total = table[places[p]], np.float32(0)
-        for c in range(len(vector)):
-            total += row[c] * vector[c]
-        found[p] = first[places[p]] + total
-    return found
+        if p + 2 < len(places):  # the beginning of a row; the processor guesses the rest
+            later = n * np.int64(places[p + 2])
+            for c in range(0, min(n, 64), 16):
+                fetch(table, later + c)
+        theirs, total = table[n * np.int64(places[p]) :][:n], np.float32(0)
+        for c in range(n):
+            total += theirs[c] * vector[c]
+        sums[p] = row[places[p]] + total
 
 
 @njit(cache=True, nogil=True)

@@ -41,29 +41,17 @@ def best_sums(
     """
     whole = []
     for place, (row, vector, wanted) in enumerate(zip(first, vectors, most, strict=True)):
-        some = _possible(row, vector, table, lengths, wanted)
-        if some is None:
+        few = len(row) // WORTH_IT
+        if wanted + SPARE > few:
             whole.append(place)
             continue
-        sums = _sums(some, row, vector, table)
-        row.fill(-np.inf)
-        row[some] = sums
+        bound = reached_by_best(row, wanted + SPARE)
+        farthest = np.float32((1 + ROUNDING) * np.linalg.norm(vector))
+        if not _leave_out_(row, vector, table, lengths, wanted, few, bound, farthest):
+            whole.append(place)
     if whole:
         first[whole] += dot_products(vectors[whole], table)
     return first
-
-
-def _sums(some: NDArray[np.int64], row: Table, vector: Table, table: Table) -> Table:
-    """row[some] + table[some] @ vector. Compiled code need not copy that part of the table, but
-    takes long to load for those who ask for one list."""
-    sums: Table
-    if "numba" in sys.modules:
-        from ltocf.ranking.kernels import sums_at
-
-        sums = sums_at(some, row, vector, table)
-    else:
-        sums = row[some] + table[some] @ vector
-    return sums
 
 
 def row_lengths(table: Table) -> Table:
@@ -71,18 +59,31 @@ def row_lengths(table: Table) -> Table:
     return lengths
 
 
-def _possible(
-    row: Table, vector: Table, table: Table, lengths: Table, wanted: int
-) -> NDArray[np.int64] | None:
-    """Those whose sums may be among the best; none if that is too many to be worth the while."""
-    few = len(row) // WORTH_IT
-    if wanted + SPARE > few:
-        return None
-    head = np.flatnonzero(row >= reached_by_best(row, wanted + SPARE))
+def _leave_out_(
+    row: Table, vector: Table, table: Table, lengths: Table, wanted: int, few: int,
+    bound: np.float32, farthest: np.float32,
+) -> bool:  # fmt: skip
+    """Whether the few sums that matter are in `row` now; as it was if they are too many to be worth
+    the while. Those that reach `bound` without the product are tried first.
+
+    Compiled code goes over the row twice, and copies no part of the table, but takes long to load
+    for those who ask for one list.
+    """
+    if "numba" in sys.modules:
+        from ltocf.ranking.kernels import leave_out_
+
+        return bool(
+            leave_out_(row, vector, table.ravel(), lengths, wanted, few, bound, farthest, ROUNDING)
+        )
+    head = np.flatnonzero(row >= bound)
     if len(head) > few:
-        return None
-    sums = _sums(head, row, vector, table)
+        return False
+    sums = row[head] + table[head] @ vector
     reached = np.partition(sums, len(sums) - wanted)[len(sums) - wanted]
-    farthest = np.float32((1 + ROUNDING) * np.linalg.norm(vector))
     some = np.flatnonzero(row + farthest * lengths >= reached - ROUNDING * abs(reached))
-    return some if len(some) <= few else None
+    if len(some) > few:
+        return False
+    sums = row[some] + table[some] @ vector
+    row.fill(-np.inf)
+    row[some] = sums
+    return True

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ltocf.data.histories import sparse_matrix
+from ltocf.graph.kernels.vectors import fetch
 from ltocf.machine.threads import share_out
 
 CHUNK = 64  # rows that a thread takes at a time, at least
 CLEARED = 512  # numbers that may be cleared for each row, since each chunk begins with empty tables
+AHEAD, FETCHED, LINE = 8, 3, 16  # rows; cache lines of a row; columns in a line
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # its 64 windows of six bits are all different
 PLACES = np.zeros(64, np.int64)
 PLACES[((1 << np.arange(64, dtype=np.uint64)) * DE_BRUIJN) >> np.uint64(58)] = np.arange(64)
@@ -31,11 +33,11 @@ def times(
         dense = np.ascontiguousarray(matrix, np.float32)
         share_out(lambda a, b: _add_dense(a, b, *left, dense, out), len(out), CHUNK)
     else:
-        right = _arrays(matrix)
         if ones:
-            starts, columns, _ = right
+            starts, columns = matrix.indptr, matrix.indices  # converting them takes as long
             share_out(lambda a, b: _add_ones(a, b, *left, starts, columns, out), len(out), CHUNK)
         else:
+            right = _arrays(matrix)
             share_out(lambda a, b: _add_sparse(a, b, *left, *right, out), len(out), CHUNK)
     return out
 
@@ -115,8 +117,8 @@ def _add_sparse(
                 row[np.uint32(columns[q])] += value * entries[q]
 
 
-# Half of what _add_sparse reads, and four columns of a row, which differ, at a time: in less than
-# half of its time.
+# Half of what _add_sparse reads; four columns of a row, which differ, at a time; rows that are on
+# their way from memory: in a third of its time.
 @njit(cache=True, nogil=True, boundscheck=False)
 def _add_ones(
     first: Any, last: Any, indptr: Any, indices: Any, values: Any,
@@ -126,6 +128,10 @@ def _add_ones(
         row = out[r]
         for p in range(indptr[r], indptr[r + 1]):
             value, middle = values[p], indices[p]
+            if p + AHEAD < indptr[r + 1]:
+                later = starts[indices[p + AHEAD]]
+                for line in range(FETCHED):
+                    fetch(columns, later + LINE * line)
             theirs = columns[starts[middle] : starts[middle + 1]]
             count = len(theirs)
             whole = count - count % 4
@@ -238,7 +244,7 @@ def keep_largest(values: Any, columns: Any, scratch: Any, kept: Any, where: Any)
         kept[:n], where[:n] = values, columns
         return
     scratch[:n] = values
-    bound = _select(scratch, n, most - 1)
+    bound = select(scratch, n, most - 1)
     above = 0
     for t in range(n):
         above += values[t] > bound
@@ -252,7 +258,7 @@ def keep_largest(values: Any, columns: Any, scratch: Any, kept: Any, where: Any)
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _select(values: Any, n: Any, place: Any) -> Any:
+def select(values: Any, n: Any, place: Any) -> Any:
     """The value at this place of the first n in descending order, which are partly sorted: Hoare's
     algorithm."""
     low, high = 0, n - 1

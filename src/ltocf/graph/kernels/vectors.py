@@ -26,6 +26,25 @@ NODES = types.int32[::1]  # half the size: the lists of neighbours are the large
 intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
 
 
+@intrinsic
+def fetch(typing: Any, array: Any, place: Any) -> Any:
+    """Ask for the cache line of an element of an array of one dimension, and do not wait for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        fetch_line(builder, builder.bitcast(builder.gep(data, [arguments[1]]), BYTES))
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+def fetch_line(builder: ir.IRBuilder, address: Any) -> None:
+    """The same for an address of bytes."""
+    kind = ir.FunctionType(ir.VoidType(), [address.type, LANE, LANE, LANE])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+    builder.call(prefetch, [address, LANE(0), LANE(3), LANE(1)])  # to read, close, data
+
+
 def compiled(*arguments: Any) -> Any:
     """A decorator: compile for these types of arguments, or read from the cache on disk."""
     return numba.njit(
@@ -166,9 +185,7 @@ class VectorCode:
 
     def fetch(self, address: Any) -> None:
         """Ask for the cache line at an address (of bytes), and do not wait for it."""
-        kind = ir.FunctionType(ir.VoidType(), [address.type, LANE, LANE, LANE])
-        prefetch = self.builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-        self.builder.call(prefetch, [address, LANE(0), LANE(3), LANE(1)])  # to read, close, data
+        fetch_line(self.builder, address)
 
     def inner_product(self, values: list[Any], other_row: Any, is_zero: Any) -> Any:
         """<values, other_row>, or 0 without reading the other row."""
