@@ -18,6 +18,7 @@ from ltocf.draws import half_bits, shuffled, uniform
 
 DrawBy = Literal["pairs", "users"]
 AT_ONCE = 256  # positions whose pairs are looked up together
+FEW = 4  # draws for a position: so few do not keep the memory busy, those of many positions do
 
 
 class TripleBatches(Batches):
@@ -68,6 +69,8 @@ def _draw(
     n = out.shape[1]
     pairs = np.empty(AT_ONCE, np.int64)
     ranks, skipped = np.empty(n, np.int32), np.empty(n, np.int32)
+    begins, left = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int32)
+    ranks_of, skipped_of = np.empty(AT_ONCE, np.int32), np.empty(AT_ONCE, np.int32)
     for first in range(0, len(out_users), AT_ONCE):
         # Some positions at a time, one step for all of them: what the next step reads is then on
         # its way from memory for many of them at once.
@@ -75,6 +78,13 @@ def _draw(
         _choose_pairs(indptr, len(users), active, start + first, key, pairs[: last - first])
         for b in range(first, last):
             out_users[b], out_positives[b] = users[pairs[b - first]], items[pairs[b - first]]
+        if n <= FEW:
+            for draw in range(n):
+                _draw_side_by_side(
+                    items, indptr, n_items, key, start + first, out_users[first:last], draw,
+                    begins, left, ranks_of, skipped_of, out[first:last, draw],
+                )  # fmt: skip
+            continue
         for b in range(first, last):
             begin, end = indptr[out_users[b]], indptr[out_users[b] + 1]
             draw_unseen(items, begin, end, n_items, key, start + b, ranks, skipped, out[b])
@@ -95,6 +105,32 @@ def draw_unseen(
     _skip_own(items, begin, end, ranks, skipped)
     for j in range(len(out)):
         out[j] = ranks[j] + skipped[j]
+
+
+@njit(cache=True, nogil=True)
+def _draw_side_by_side(
+    items: Any, indptr: Any, n_items: Any, key: Any, start: Any, users: Any, draw: Any, begin: Any,
+    left: Any, ranks: Any, skipped: Any, out: Any,
+) -> None:  # fmt: skip
+    """`draw_unseen` for one draw at some consecutive positions, each halving for all of them before
+    the next: what they read is then on its way from memory for many of them at once."""
+    n, longest = len(users), 0
+    for b in range(n):
+        begin[b] = indptr[users[b]]
+        degree = np.int32(indptr[users[b] + 1] - begin[b])
+        left[b] = 0 if degree == n_items else degree  # they have everything: nothing is skipped
+        longest = max(longest, left[b])
+        ranks[b] = uniform(key, start + b, draw, n_items - left[b])
+        skipped[b] = 0
+    while longest > 0:
+        for b in range(n):
+            half = (left[b] + 1) >> 1  # of those for whom none is left, 0: nothing changes
+            m = max(skipped[b] + half - 1, 0)
+            skipped[b] += half if items[begin[b] + m] - m <= ranks[b] else 0
+            left[b] -= half
+        longest >>= 1
+    for b in range(n):
+        out[b] = ranks[b] + skipped[b]
 
 
 @njit(cache=True, nogil=True)
