@@ -6,7 +6,9 @@ events per second on SQLite and, with --postgres URL, on PostgreSQL; and the tim
 the changed list. `ratio` is a request's median over the bare call's, with one client;
 `undisturbed_ratio` that of the fastest tenth of each. A request wakes four threads one after the
 other, and on a busy machine each of them waits for its turn, which the bare call does not;
-`cpu_ratio` is that of the processor time of both processes.
+`cpu_ratio` is that of the processor time of both processes. Both use one thread of BLAS, as the
+service does anyway: a second one of the bare call would spin for 30 ms after each product, on a
+core that the service needs.
 
 For each model also: what reasons cost beside the list, the 99th percentile of short lists alone and
 beside a stream of the largest requests that are allowed, the memory of the process, and how long
@@ -33,6 +35,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ltocf.data.sources.catalog import load_dataset
 from ltocf.graph.bipartite import BipartiteGraph
@@ -327,6 +330,7 @@ def main() -> None:
     parser.add_argument("--postgres", metavar="URL", help="an empty database")
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     arguments = parser.parse_args()
+    threadpool_limits(1, user_api="blas")
     result: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as directory:
         for name in arguments.models:

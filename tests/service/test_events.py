@@ -131,3 +131,11 @@ def test_stores_that_cannot_be_opened(tmp_path):
         EventStore.open("mysql://ann:secret@there/x")
     with pytest.raises(DataError, match=r"postgresql://ann:\*\*\*@127.0.0.1:1/x"):
         EventStore.open("postgresql://ann:secret@127.0.0.1:1/x")
+
+
+def test_of_a_long_history_the_latest_events_are_read(store):
+    events = [Event("ann", f"item {n}", 1_700_000_000_000_000 + n) for n in range(12)]
+    store.add([events, [Event("bob", "tea", 1)]])
+    found = store.of_users(["ann", "bob", "cem"], most=5)
+    assert [event.item for event in found["ann"]] == [f"item {n}" for n in range(7, 12)]
+    assert {user: len(theirs) for user, theirs in found.items()} == {"ann": 5, "bob": 1}

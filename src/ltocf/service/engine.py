@@ -29,7 +29,7 @@ from ltocf.service.store.events import Event, EventStore
 from ltocf.service.store.impressions import Impression
 from ltocf.service.store.items import change_items
 from ltocf.service.store.monitor import StoreMonitor
-from ltocf.service.work.batcher import Batcher
+from ltocf.service.work.batcher import Batcher, Late
 from ltocf.service.work.slices import SliceQueue
 
 T = TypeVar("T")
@@ -158,10 +158,32 @@ class Engine:
                 return found, False
             except Busy:
                 pass
+        return self._known_people(served, users), True
+
+    async def short_list(
+        self, served: ServedModel, user: str, request_of: Callable[[Person, bool], ListRequest]
+    ) -> ListReply:
+        """A list of one of them, by the request that is made of who they are now and whether that
+        is stale."""
+        if self.monitor.reading:
+
+            def request(read: _Read) -> ListRequest:
+                return request_of(_person(served, user, read), False)
+
+            try:
+                wanted = _Histories(served.trained, (user,))
+                return await self._histories.then(wanted, self.short_lists, request)
+            except Late:
+                pass
+        (person,) = self._known_people(served, [user])
+        return await self.short_lists(request_of(person, True))
+
+    def _known_people(self, served: ServedModel, users: Sequence[str]) -> list[Person]:
+        """Who they are without the store."""
         gone = set(self.store.forgotten_among(users, self.monitor.markers))
         return [
             served.person(user, [Event(user, None, 0)] if user in gone else []) for user in users
-        ], True
+        ]
 
     def person_now(self, served: ServedModel, user: str) -> Person:
         """The same for one, on a thread that may wait for the store."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -89,16 +88,19 @@ async def list_for(
     served, arm = live.served_for(user)
     started = time.perf_counter()
     options = _options(live, served, 1, *asked)
-    short = is_short([options])
-    with live.short() if short else nullcontext():
-        (person,), stale = await live.people(served, [user])
+
+    def request_of(person: Person, stale: bool) -> ListRequest:
         if without:
             person = person._replace(without=served.item_rows(without))
-        wanted = replace(options, person=person, user=user, stale=stale, arm=arm)
-        if short:
-            reply = await live.short_lists(wanted)
-        else:
-            (reply,) = await while_connected(request, live.reasons(list_slices([wanted])))
+        return replace(options, person=person, user=user, stale=stale, arm=arm)
+
+    if is_short([options]):
+        with live.short():
+            reply = await live.short_list(served, user, request_of)
+    else:
+        (person,), stale = await live.people(served, [user])
+        slices = list_slices([request_of(person, stale)])
+        (reply,) = await while_connected(request, live.reasons(slices))
     if not without:  # a question about what might have been is no list that was shown
         _shown(request, [reply], time.perf_counter() - started)
     return reply

@@ -6,19 +6,26 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ltocf.service.problems import Busy
 
 END_SECONDS = 5.0
 Asked = TypeVar("Asked")
+Next = TypeVar("Next")
+Last = TypeVar("Last")
 Answer = TypeVar("Answer")
+
+
+class Late(Busy):
+    """The first of two gave no answer, or not in time."""
 
 
 class _Waiting(NamedTuple, Generic[Asked, Answer]):
     asked: Asked
     loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Answer]
+    future: asyncio.Future[Any]
+    hand_on: Callable[[Answer], None] | None = None  # instead of giving it to the future
 
 
 class Batcher(Generic[Asked, Answer]):
@@ -47,11 +54,9 @@ class Batcher(Generic[Asked, Answer]):
 
     async def __call__(self, asked: Asked) -> Answer:
         """The answer; Busy if too many wait or it takes too long."""
-        if self._queue.qsize() >= self._waiting:
-            raise Busy("too many requests are waiting; try again in a moment")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answer] = loop.create_future()
-        self._queue.put(_Waiting(asked, loop, future))
+        self._put(_Waiting(asked, loop, future))
         # asyncio.wait_for does the same and takes several times as long.
         timer = loop.call_later(self._seconds, self._give_up, future)
         try:
@@ -59,7 +64,44 @@ class Batcher(Generic[Asked, Answer]):
         finally:
             timer.cancel()
 
-    def _give_up(self, future: asyncio.Future[Answer]) -> None:
+    async def then(
+        self, asked: Asked, others: Batcher[Next, Last], following: Callable[[Answer], Next]
+    ) -> Last:
+        """What others answer to what follows from the answer, which goes from one's thread to the
+        other's: an event loop between them would have to wake up for each. Late if there is none
+        from these, in time, and Busy if the others take too long."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Last] = loop.create_future()
+        timer: asyncio.TimerHandle
+        passed = False
+
+        def hand_on(answer: Answer) -> None:
+            nonlocal passed
+            passed = True
+            others._put(_Waiting(following(answer), loop, future))
+
+        def give_up() -> None:
+            nonlocal timer
+            if not passed:
+                self._give_up(future)
+            elif not future.done():
+                timer = loop.call_later(others._seconds, others._give_up, future)
+
+        timer = loop.call_later(self._seconds, give_up)
+        try:
+            self._put(_Waiting(asked, loop, future, hand_on))
+            return await future
+        except Busy as busy:
+            raise busy if passed else Late(busy.detail) from None
+        finally:
+            timer.cancel()
+
+    def _put(self, waiting: _Waiting[Asked, Answer]) -> None:
+        if self._queue.qsize() >= self._waiting:
+            raise Busy("too many requests are waiting; try again in a moment")
+        self._queue.put(waiting)
+
+    def _give_up(self, future: asyncio.Future[Any]) -> None:
         if not future.done():
             late = f"no answer within {self._seconds:g} seconds; try again later"
             future.set_exception(Busy(late))
@@ -86,13 +128,32 @@ class Batcher(Generic[Asked, Answer]):
                 one for one in batch if not one.future.done()
             ]  # given up, or the client has gone
             if wanted:
-                _deliver(wanted, self._answers([one.asked for one in wanted]))
+                answers = self._answers([one.asked for one in wanted])
+                _deliver(*_handed_on(wanted, answers))
 
     def _answers(self, asked: Sequence[Asked]) -> Sequence[Answer | Exception]:
         try:
             return self._work(asked)
         except Exception as failure:
             return [failure] * len(asked)
+
+
+def _handed_on(
+    batch: Sequence[_Waiting[Asked, Answer]], answers: Sequence[Answer | Exception]
+) -> tuple[list[_Waiting[Asked, Answer]], list[Any]]:
+    """What is left to be delivered once the others' answers have been handed on."""
+    left, theirs = [], []
+    for one, answer in zip(batch, answers, strict=True):
+        outcome: Any = answer
+        if one.hand_on is not None and not isinstance(answer, Exception):
+            try:
+                one.hand_on(answer)
+                continue
+            except Exception as failure:
+                outcome = failure
+        left.append(one)
+        theirs.append(outcome)
+    return left, theirs
 
 
 def _deliver(

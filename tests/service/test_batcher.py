@@ -1,0 +1,70 @@
+"""Work that is handed on from thread to thread: whoever asked gets the last answer, or is told who
+was too slow."""
+
+import asyncio
+import threading
+
+import pytest
+
+from ltocf.service.problems import Busy, Unknown
+from ltocf.service.work.batcher import Batcher, Late
+
+
+@pytest.fixture
+def queue():
+    """`queue(work)`; they end with the test."""
+    made = []
+
+    def make(work, **options):
+        made.append(Batcher(work, name="test", **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def doubled(batch):
+    return [2 * number for number in batch]
+
+
+def test_what_follows_from_an_answer_is_answered_by_the_others(queue):
+    first, second = queue(doubled), queue(lambda batch: [f"<{text}>" for text in batch])
+
+    async def ask():
+        return await asyncio.gather(*(first.then(n, second, lambda n: n + 1) for n in range(9)))
+
+    assert asyncio.run(ask()) == [f"<{2 * n + 1}>" for n in range(9)]
+
+
+def test_who_was_too_slow_or_too_busy_is_told_apart(queue):
+    ended = threading.Event()
+
+    def wait(batch):
+        ended.wait()
+        return batch
+
+    quick, slow = queue(doubled, seconds=0.05), queue(wait, seconds=0.05)
+    full = queue(doubled, waiting=0)
+    for asked, others, kind in [(slow, quick, Late), (full, quick, Late), (quick, slow, Busy)]:
+        with pytest.raises(Busy) as raised:
+            asyncio.run(asked.then(1, others, lambda n: n))
+        assert raised.type is kind
+    with pytest.raises(Busy) as raised:
+        asyncio.run(quick.then(1, full, lambda n: n))
+    assert raised.type is Busy
+    ended.set()
+
+
+def test_what_goes_wrong_on_the_way_is_the_answer(queue):
+    def refuse(batch):
+        return [Unknown("nothing is known") for _ in batch]
+
+    def unknown(number):
+        raise Unknown(f"unknown item {number}")
+
+    first, failing = queue(doubled), queue(refuse)
+    with pytest.raises(Unknown, match="unknown item 2"):
+        asyncio.run(first.then(1, first, unknown))
+    with pytest.raises(Unknown, match="nothing"):
+        asyncio.run(failing.then(1, first, lambda n: n))
