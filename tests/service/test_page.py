@@ -324,3 +324,40 @@ def test_outside_loopback_the_page_asks_for_the_token(browser, town, tmp_path):
     page.close()
     guarded.stop()
     store.close()
+
+
+ARMS = """async (arms) => {
+  const { experimentCard } = await import("/static/experiment.js");
+  const arm = { people: 12345, hit_rate: 1, conversion: 0.5, share: 0.5, shadow: false };
+  for (const side of ["hit", "conversion"]) arm[`${side}_interval`] = { low: 0.9245, high: 1 };
+  const both = ["A", "B"].map((name, n) => ({ ...arm, name, version: n + 1 }));
+  document.querySelector("main").append(experimentCard({ arms: both, verdicts: [] }));
+}"""
+# Words, and parts of paths, that stand on more than one line; and what must be scrolled sideways.
+BROKEN = """() => {
+  const broken = [];
+  for (const cell of document.querySelectorAll(".tiles dd, th, td")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) for (const found of texts.currentNode.data.matchAll(/[^\\s/]+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, found.index);
+      range.setEnd(texts.currentNode, found.index + found[0].length);
+      const lines = new Set([...range.getClientRects()].map((line) => line.top));
+      if (lines.size > 1) broken.push(found[0]);
+    }
+  }
+  const wide = (one) => one.scrollWidth > one.clientWidth;
+  const cut = [...document.querySelectorAll(".scroll")].filter(wide);
+  return [...broken, ...cut.map((one) => one.getAttribute("aria-label"))];
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_figure_of_the_model_is_cut_off_and_no_word_broken(open_page, width):
+    page = open_page("#/model", width=width)
+    expect(page.get_by_role("heading", name="Answers, by route")).to_be_visible()
+    page.evaluate(ARMS)
+    page.get_by_text("last update").locator("+ dd").evaluate(
+        "(one) => { one.textContent = 'kept as a candidate'; }"
+    )
+    assert page.evaluate(BROKEN) == []

@@ -58,7 +58,9 @@ function versionsCard(operations, again) {
 }
 
 const COLUMNS = ["route", "answered", "failed", "p50", "p99"];
-const routeRow = (one) => h("tr", {}, h("th", { scope: "row" }, one.route), h("td", { class: "right" }, count(one.answered)), h("td", { class: "right" }, count(one.failed)), h("td", { class: "right" }, milliseconds(one.p50_milliseconds)), h("td", { class: "right" }, milliseconds(one.p99_milliseconds)));
+// A long path may go on in the next line after a slash.
+const inParts = (route) => route.split(/(?<=.\/)/).flatMap((part) => [part, h("wbr", {})]);
+const routeRow = (one) => h("tr", {}, h("th", { scope: "row" }, inParts(one.route)), h("td", { class: "right" }, count(one.answered)), h("td", { class: "right" }, count(one.failed)), h("td", { class: "right" }, milliseconds(one.p50_milliseconds)), h("td", { class: "right" }, milliseconds(one.p99_milliseconds)));
 const routeTable = (label, routes) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", {},
   h("thead", {}, h("tr", {}, COLUMNS.map((name, n) => h("th", { scope: "col", class: n ? "right" : null }, name)))),
   h("tbody", {}, routes.map(routeRow))));
@@ -73,6 +75,9 @@ function shop(found, operations, again) {
   const events = operations?.events_by_hour ?? [];
   if (events.length) figures.push(columns({ title: "Events per hour", ...eachHour(events), label: "hours before the latest" }));
   const lists = operations?.lists ?? {};
+  const versions = operations ? versionsCard(operations, again) : null;
+  const beside = figures.length === 1 && versions; // one figure alone would leave half of a line empty
+  if (beside) figures.push(versions);
   return [
     tiles([
       verdict(operations?.updates?.[0]),
@@ -83,7 +88,7 @@ function shop(found, operations, again) {
     ]),
     figures.length ? h("div", { class: "figures" }, figures) : null,
     operations?.experiment ? experimentCard(operations.experiment) : null,
-    operations ? h("div", { class: "columns even" }, versionsCard(operations, again), routesCard(operations)) : null,
+    operations ? (beside ? routesCard(operations) : h("div", { class: "columns even" }, versions, routesCard(operations))) : null,
   ];
 }
 
