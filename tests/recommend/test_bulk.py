@@ -217,7 +217,7 @@ def test_people_without_a_history_get_what_is_popular_approximately_too(hamlet):
 
 def test_what_cannot_be_approximate_is_refused(town, hamlet, tmp_path, ltocf):
     output = tmp_path / "recs.parquet"
-    with pytest.raises(ConfigError, match="ranks by score alone"):
+    with pytest.raises(ConfigError, match="in the order of scores alone"):
         rules = Rules.parse(pin=[town.fitted.seen.item_ids.ids[0]])
         recommend_all(town, output, 5, approximate=True, rules=rules)
     with pytest.raises(ConfigError, match="products of vectors"):

@@ -192,10 +192,11 @@ def test_the_table_of_open_files_has_room_before_the_first_client_comes():
 
 def test_what_is_there_when_the_service_starts_is_not_collected_again():
     thresholds = gc.get_threshold()
+    gc.set_threshold(700)  # a command that ran in this process before may have raised it
     try:
         collect_rarely()
         assert gc.get_freeze_count() > 10_000
-        assert gc.get_threshold()[0] > thresholds[0]
+        assert gc.get_threshold()[0] > 700
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)

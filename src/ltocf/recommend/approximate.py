@@ -43,13 +43,13 @@ class ApproximateLists:
         vectors = fitted.scorer.vectors()
         if vectors is None:
             raise ConfigError(
-                "--approximate needs a model whose scores are products of vectors, such as ltocf, "
-                "lightgcn or mf; make exact lists of this one"
+                "approximate lists (--approximate) need a model whose scores are products of "
+                "vectors, such as ltocf, lightgcn or mf; make exact lists of this one"
             )
         if options.rules.reorder or options.rules.boost:
             raise ConfigError(
-                "--approximate ranks by score alone: leave out --boost, --at-most, --pin and "
-                "--diversity, or make exact lists"
+                "approximate lists (--approximate) are in the order of scores alone: leave out "
+                "boost, at_most, pin and diversity, or make exact lists"
             )
         users, items = vectors.with_bias()
         allowed = np.ones(len(items), dtype=bool)
