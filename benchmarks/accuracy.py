@@ -139,9 +139,10 @@ def write_report(
         "# Accuracy",
         "",
         "All-ranking Recall@20 and NDCG@20 on test after the last epoch, with the settings and the",
-        "number of epochs of `configs/`, chosen on validation; mean and standard deviation over",
-        "seeds. Beside it the best of the tested epochs, chosen by the test set as is often done.",
-        "Seconds are those of the whole run, tests included. Links show the first seed's curves.",
+        "number of epochs of `configs/`, which were chosen on validation; mean and standard",
+        "deviation over seeds. *Best test epoch* is the best epoch as the test set itself would",
+        "choose it, which is often published. Seconds are those of the whole run, tests included.",
+        "Links show the curves of the first seed.",
         "",
         f"Written by `python -m benchmarks.accuracy` on {datetime.now(UTC):%Y-%m-%d}; "
         f"machine: {machine()}, no GPU, shared with other work.",

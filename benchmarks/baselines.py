@@ -105,10 +105,12 @@ def table(rows: list[Row]) -> str:
     lines = [
         "# The paper's baselines, trained here",
         "",
-        "Each row is a file of `src/ltocf/configs/`, trained on all of train with its settings and",
-        "number of epochs given there, and tested after the last epoch. baselines-log.md says how",
-        "they were chosen, and which rows are second looks at the test set. Published are the",
-        "LT-OCF paper's figures. Seconds are those of training.",
+        "Each row is a file of `src/ltocf/configs/`, trained on all of train with the settings",
+        "and the number of epochs given there, and tested after the last epoch.",
+        "`research/baselines-log.md` says how they were chosen, and which rows were tested more",
+        "than once. *Published* are the figures of the LT-OCF paper, as it prints them (CMN's",
+        "0.0475 on Yelp2018 is 0.0457 in the paper that it was copied from). Seconds are those",
+        "of training.",
         "",
         f"Written by `python -m benchmarks.baselines` on {datetime.now(UTC):%Y-%m-%d}; "
         f"machine: {machine()}, no GPU, shared with other work.",
