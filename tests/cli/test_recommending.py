@@ -104,7 +104,7 @@ def test_similar_items_and_users(ltocf, run, people, places):
     assert "name" in json.loads(out)[0]
     code, out, _ = ltocf("similar", run, "--user", people[0], "-k", 3)
     assert code == 0
-    assert f"like {people[0]}" in out
+    assert f"similar to {people[0]}" in out
     assert ltocf("similar", run)[0] == 2
 
 

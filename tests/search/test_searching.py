@@ -299,10 +299,10 @@ def test_the_usual_budget_grows_with_the_data() -> None:
     assert budgets == sorted(budgets) and budgets[-1] == 3600
 
 
-def test_a_run_is_compared_with_what_takes_seconds() -> None:
+def test_a_run_is_compared_with_models_that_take_seconds() -> None:
     ours = {"recall@20": 0.2}
     others = {"popularity": {"recall@20": 0.1}, "ease": {"recall@20": 0.19}}
-    line = "on the same split, Recall@20 of what takes seconds: popularity 0.1000, ease 0.1900"
+    line = "for comparison, Recall@20 of models that take seconds: popularity 0.1000, ease 0.1900"
     assert verdict(ours, others) == line
     better = others | {"ease": {"recall@20": 0.21}}
     assert verdict(ours, better).endswith(

@@ -73,7 +73,7 @@ def _describe(dataset: Dataset, facts: dict[str, Any], as_json: bool) -> None:
         for found in (about.get("range") or about.get("most common", ""),)
     ]
     if rows:
-        columns = ["attribute", "kind", "known of", "values", "most common, or range"]
+        columns = ["attribute", "kind", "items", "values", "most common, or range"]
         print_table("", columns, rows)
     else:
         print("they have no attributes; give a table with 'ltocf prepare --items FILE'")

@@ -56,4 +56,4 @@ def similar(
         return
     for (name,), rows in found.group_by(kind, maintain_order=True):
         shown = rows.drop(kind)
-        print_table(f"like {name}", shown.columns, cells(shown))
+        print_table(f"similar to {name}", shown.columns, cells(shown))
