@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from ltocf.config import RunConfig
+from ltocf.config import RunConfig, TrainConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
@@ -22,7 +22,15 @@ from ltocf.progress import OutOfTime, Progress, silent
 from ltocf.recommend.recommender import Recommender
 from ltocf.runs.yardsticks import verdict
 from ltocf.search import candidates, searching
-from ltocf.search.candidates import CANDIDATES, RECENCIES, Candidate, promise_of
+from ltocf.search.candidates import (
+    CANDIDATES,
+    RECENCIES,
+    SHORT,
+    Candidate,
+    promise_of,
+    starts_of,
+    train_settings,
+)
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial
@@ -339,3 +347,29 @@ def test_singular_vectors_from_the_cache_say_nothing_about_the_machine(hamlet: D
         costs.learn(name, {}, pairs, 1e-3)
     assert costs.slowness == 1.0
     assert costs.fitting("ltocf", {}, pairs) == Costs().fitting("ltocf", {}, pairs)
+
+
+def test_given_times_are_trained_for_less_long_unless_told_how_long() -> None:
+    asked = TrainConfig()
+    assert train_settings({}, asked, 30.0) == asked
+    assert asked.epochs_for(30.0) == 30
+    assert train_settings({"learn_times": False}, asked, 30.0).epochs == SHORT
+    assert train_settings({"learn_times": False}, asked, 112.0).epochs == 8  # as by itself
+    told = TrainConfig(epochs=20)
+    assert train_settings({"learn_times": False}, told, 30.0) == told
+
+
+def test_ltocf_costs_a_third_with_given_times(hamlet: Dataset) -> None:
+    costs, pairs = Costs(), hamlet.split.train
+    assert costs.fitting("ltocf", {"learn_times": False}, pairs) < costs.fitting("ltocf", {}, pairs)
+    costs.learn("ltocf", {"learn_times": False}, pairs, 7.0)
+    assert costs.fitting("ltocf", {"learn_times": False, "recency": 1.0}, pairs) == 7.0
+    assert costs.fitting("ltocf", {}, pairs) != 7.0
+
+
+def test_ltocf_is_first_tried_with_given_times() -> None:
+    first, second = starts_of("ltocf", RunConfig(), 0.0)
+    assert first == {"learn_times": False, "end_time": 4.4}
+    assert second == {}
+    given = RunConfig(model={"name": "ltocf", "learn_times": "training"})
+    assert all(start["learn_times"] == "training" for start in starts_of("ltocf", given, 0.0))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ltocf.config import TrainConfig
 from ltocf.data.interactions import Interactions
+from ltocf.search.candidates import train_settings
 from ltocf.search.climbing import Options
 
 # Seconds a unit of work: rough estimates for two cores, corrected by what a search measures.
@@ -26,7 +27,9 @@ SPECTRA = {"gfcf": 1.0, "chebycf": 1.6, "bspm": 1.5}  # times these: most of it 
 SPECTRUM = 2e-4, 4e-6  # per user and item, and per pair
 FILTER_ALONE = "filter of the graph"
 TRAININGS = {"ials": 5e-5}  # per pair, for the whole training
-EPOCH = 1.1e-5  # of LT-OCF, per pair
+EPOCH = 8e-6  # of LT-OCF, per pair
+LESSONS = 6  # about as many epochs more if its times are to learn
+GIVEN_TIMES = "ltocf, given times"
 INVERSE = 2e-11  # per cube of the smaller side of a dense inverse
 LEAST = 0.2
 UNKNOWN = 5e-5  # per pair, of a model that is not listed
@@ -64,10 +67,12 @@ class Costs:
 
 
 def task_of(name: str, options: Options) -> str:
-    """What fits that take about as long have in common: the model, and whether a filter of the
-    graph has an ideal part, whose singular vectors are all that takes time."""
+    """What fits that take about as long have in common: the model, whether a filter of the graph
+    has an ideal part, whose singular vectors are all that takes time, and whether times learn."""
     if name in SPECTRA and options.get("ideal_weight") == 0:
         return FILTER_ALONE
+    if name == "ltocf" and options.get("learn_times") is False:
+        return GIVEN_TIMES
     return name
 
 
@@ -82,8 +87,11 @@ def work_of(task: str, pairs: Interactions) -> float:
         seconds = 0.0
     elif task == FILTER_ALONE:
         seconds = FILTERING * len(pairs)
-    elif task == "ltocf":
-        seconds = EPOCH * len(pairs) * TrainConfig().epochs_for(pairs.pairs_per_user)
+    elif task in ("ltocf", GIVEN_TIMES):
+        learns: Options = {} if task == "ltocf" else {"learn_times": False}
+        settings = train_settings(learns, TrainConfig(), pairs.pairs_per_user)
+        epochs = settings.epochs_for(pairs.pairs_per_user) + (LESSONS if not learns else 0)
+        seconds = EPOCH * len(pairs) * epochs
     elif task in SPECTRA:
         of_nodes, of_pairs = SPECTRUM
         nodes = pairs.n_users + pairs.n_items

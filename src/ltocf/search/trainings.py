@@ -7,6 +7,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.splits import Split
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress
+from ltocf.search.candidates import train_settings
 from ltocf.search.climbing import Options
 from ltocf.search.journal import Trial
 from ltocf.training.fitting import Fit, choose_epochs, fit_for
@@ -16,9 +17,10 @@ def trained_on_validation(
     name: str, options: Options, split: Split, config: RunConfig, progress: Progress
 ) -> Fit:
     """The model at its best epoch; one that is stopped early counts with the best until then."""
-    return choose_epochs(
-        Dataset("search", split), _settings(name, options, config, "validation"), progress=progress
-    )
+    settings = _settings(name, options, config, "validation")
+    train = train_settings(options, settings.train, split.seen.pairs_per_user)
+    settings = settings.model_copy(update={"train": train})
+    return choose_epochs(Dataset("search", split), settings, progress=progress)
 
 
 def trained_on_everything(
