@@ -24,6 +24,7 @@ from ltocf.runs.yardsticks import verdict
 from ltocf.search import candidates, searching
 from ltocf.search.candidates import (
     CANDIDATES,
+    GIVEN_TIMES,
     RECENCIES,
     SHORT,
     Candidate,
@@ -369,7 +370,7 @@ def test_ltocf_costs_a_third_with_given_times(hamlet: Dataset) -> None:
 
 def test_ltocf_is_first_tried_with_given_times() -> None:
     first, second = starts_of("ltocf", RunConfig(), 0.0)
-    assert first == {"learn_times": False, "end_time": 4.4}
+    assert first == GIVEN_TIMES
     assert second == {}
     given = RunConfig(model={"name": "ltocf", "learn_times": "training"})
     assert all(start["learn_times"] == "training" for start in starts_of("ltocf", given, 0.0))

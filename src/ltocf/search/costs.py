@@ -8,7 +8,7 @@ import numpy as np
 
 from ltocf.config import TrainConfig
 from ltocf.data.interactions import Interactions
-from ltocf.search.candidates import train_settings
+from ltocf.search.candidates import GIVEN_TIMES, train_settings
 from ltocf.search.climbing import Options
 
 # Seconds a unit of work: rough estimates for two cores, corrected by what a search measures.
@@ -29,7 +29,7 @@ FILTER_ALONE = "filter of the graph"
 TRAININGS = {"ials": 5e-5}  # per pair, for the whole training
 EPOCH = 8e-6  # of LT-OCF, per pair
 LESSONS = 6  # about as many epochs more if its times are to learn
-GIVEN_TIMES = "ltocf, given times"
+WITH_GIVEN_TIMES = "ltocf with given times"
 INVERSE = 2e-11  # per cube of the smaller side of a dense inverse
 LEAST = 0.2
 UNKNOWN = 5e-5  # per pair, of a model that is not listed
@@ -72,7 +72,7 @@ def task_of(name: str, options: Options) -> str:
     if name in SPECTRA and options.get("ideal_weight") == 0:
         return FILTER_ALONE
     if name == "ltocf" and options.get("learn_times") is False:
-        return GIVEN_TIMES
+        return WITH_GIVEN_TIMES
     return name
 
 
@@ -87,11 +87,12 @@ def work_of(task: str, pairs: Interactions) -> float:
         seconds = 0.0
     elif task == FILTER_ALONE:
         seconds = FILTERING * len(pairs)
-    elif task in ("ltocf", GIVEN_TIMES):
-        learns: Options = {} if task == "ltocf" else {"learn_times": False}
-        settings = train_settings(learns, TrainConfig(), pairs.pairs_per_user)
-        epochs = settings.epochs_for(pairs.pairs_per_user) + (LESSONS if not learns else 0)
+    elif task == "ltocf":
+        epochs = TrainConfig().epochs_for(pairs.pairs_per_user) + LESSONS
         seconds = EPOCH * len(pairs) * epochs
+    elif task == WITH_GIVEN_TIMES:
+        settings = train_settings(GIVEN_TIMES, TrainConfig(), pairs.pairs_per_user)
+        seconds = EPOCH * len(pairs) * settings.epochs_for(pairs.pairs_per_user)
     elif task in SPECTRA:
         of_nodes, of_pairs = SPECTRUM
         nodes = pairs.n_users + pairs.n_items
