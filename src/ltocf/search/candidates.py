@@ -43,8 +43,8 @@ FAMILY = {
 # Fitted, judged and written in a third of the time that all weights of Turbo-CF take.
 FEW_NEIGHBOURS: Options = {"neighbours": 200}
 DENSE: Options = {"l2": 10.0, "dropout": 0.1, "user_power": 0.5, "item_power": 0.1}
-# A depth that suits a short training. The times that LT-OCF learns by itself, and as many epochs as
-# it takes by itself, are about 1 % better and take three times as long (research/experiments-log.md).
+# A depth that suits a short training. The times that LT-OCF learns by itself, and as many epochs
+# as it takes by itself, are about 1 % better and take thrice as long (research/experiments-log.md).
 GIVEN_TIMES: Options = {"learn_times": False, "end_time": 4.5, "tolerance": 0.1}
 SHORT = 12  # epochs with given times, at most
 CANDIDATES: dict[str, Candidate] = {
