@@ -73,7 +73,7 @@ def test_every_config_of_the_package_can_be_read_and_is_called_after_what_it_tra
     ("override", "message"),
     [
         ("train.epoch=3", "unknown key 'epoch' in \\[train\\]; choose one of: epochs, device"),
-        ("loss=hinge", "unknown loss 'hinge'; choose one of: bpr, softmax, bsl"),
+        ("loss=hinge", "unknown loss 'hinge'; choose one of: bpr, softmax, bsl, slatk"),
         ("epochs=-1", "epochs = -1: input should be greater than or equal to 0"),
         ("seed=-1", "seed = -1: input should be greater than or equal to 0"),
         (f"seed={2**63}", f"seed = {2**63}: input should be less than {2**63}"),

@@ -91,6 +91,7 @@ def test_several_processes_train_what_one_does(data: Path, alone: Path, processe
 def test_cosines_and_other_models_are_split_too(data: Path) -> None:
     for name, settings in {
         "cosine": ["dim=8", "normalise=true", "loss=softmax", "negatives=16"],
+        "thresholds": ["dim=8", "loss=slatk", "negatives=16", "sample=40"],
         "recent": ["dim=8", "recency=0.5", "start=spectral"],
         "mf": ["model=mf", "dim=8"],
     }.items():

@@ -65,8 +65,19 @@ class BSL(Softmax, frozen=True):
     positive_temperature: float = Field(default=0.1, gt=0)  # positive scores are divided by it
 
 
-Loss = BPR | Softmax | BSL
-LOSSES: dict[str, type[Loss]] = {"bpr": BPR, "softmax": Softmax, "bsl": BSL}
+class SLatK(Softmax, frozen=True):
+    """`[loss]`: softmax where a positive counts the more, the nearer it is to the user's top k."""
+
+    name: Literal["slatk"] = "slatk"  # type: ignore[assignment]
+    k: int = Field(default=20, ge=1)  # of the lists that should be right
+    # A positive counts sigmoid((its score - the user's k-th largest score) / this).
+    weight_temperature: float = Field(default=1.0, gt=0)
+    sample: int = Field(default=SHARED, ge=1)  # items that the k-th largest is estimated from
+    refresh_every: int = Field(default=3, ge=1)  # epochs between estimates
+
+
+Loss = BPR | Softmax | BSL | SLatK
+LOSSES: dict[str, type[Loss]] = {"bpr": BPR, "softmax": Softmax, "bsl": BSL, "slatk": SLatK}
 
 
 ValidationCut = Literal["random", "latest", "last", "temporal", "items"]

@@ -4,7 +4,7 @@ import torch
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
-from ltocf.batches.ahead import Batch
+from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.batches.triples import TripleBatches, _skip_own
 from ltocf.machine.threads import use_threads
 from tests.conftest import interactions_of
@@ -15,7 +15,7 @@ DATA = interactions_of([(0, 0), (0, 2), (0, 5), (1, 1), (2, 0), (2, 1), (2, 2), 
 def draw(data=DATA, **changes) -> Batch:
     options = {"batch_size": 3, "negatives": 2, "seed": 0, "epoch": 1} | changes
     parts = [part for batch in TripleBatches(data, **options) for part in batch.chunks]
-    return Batch(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+    return ChunkedBatch(sum(len(part.users) for part in parts), iter(parts)).whole()
 
 
 def test_an_epoch_visits_every_interaction_once():

@@ -11,7 +11,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ltocf.config import BPR, BSL, Softmax, TrainConfig
+from ltocf.config import BPR, BSL, SLatK, Softmax, TrainConfig
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
@@ -124,10 +124,16 @@ def test_a_setting_that_a_model_does_not_have_is_refused(name: str, field: str) 
     ("loss", "change"),
     [
         (loss, {field: value})
-        for loss in (BPR(negatives=3), Softmax(negatives=5), BSL(negatives=5))
+        for loss in (
+            BPR(negatives=3),
+            Softmax(negatives=5),
+            BSL(negatives=5),
+            SLatK(negatives=5, k=3, refresh_every=1),
+        )
         for field, value in {
             "negatives": 2, "sampling": "uniform", "l2": 0.5, "temperature": 0.9,
-            "positive_temperature": 0.9,
+            "positive_temperature": 0.9, "weight_temperature": 0.1, "k": 8, "sample": 4,
+            "refresh_every": 2,
         }.items()
         if field in type(loss).model_fields
     ],

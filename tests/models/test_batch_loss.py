@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from ltocf.batches.ahead import Batch, ChunkedBatch
-from ltocf.config import BPR, Loss, Softmax
+from ltocf.config import BPR, Loss, SLatK, Softmax
 from ltocf.distributed import Columns
 from ltocf.models.batch_loss import batch_loss
 from ltocf.models.losses import score_loss
@@ -17,8 +17,10 @@ BATCH = Batch(
     torch.randint(0, USERS, (PAIRS,), generator=GENERATOR),
     torch.randint(0, ITEMS, (PAIRS,), generator=GENERATOR),
     torch.randint(0, ITEMS, (PAIRS, 3), generator=GENERATOR),
+    torch.randn(PAIRS, dtype=torch.float64, generator=GENERATOR),
 )
-LOSSES = [BPR(), BPR(sampling="uniform"), Softmax(sampling="uniform"), Softmax(negatives=5)]
+OWN = [BPR(), BPR(sampling="uniform"), Softmax(sampling="uniform"), SLatK(sampling="uniform")]
+LOSSES = [*OWN, Softmax(negatives=5), SLatK(negatives=5)]
 
 
 def table() -> Tensor:
@@ -38,7 +40,7 @@ def ours(batch: ChunkedBatch, loss: Loss) -> tuple[Tensor, Tensor, Tensor]:
         batch,
         USERS,
         loss,
-        lambda positive, negative: score_loss(positive[:, 0], negative, loss),
+        lambda near, far, thresholds: score_loss(near[:, 0], far, loss, thresholds),
         Columns(),
     )
     (3 * mean).backward()  # type: ignore[no-untyped-call]
@@ -55,7 +57,8 @@ def plain(loss: Loss) -> tuple[Tensor, Tensor]:
         far = far.max(1, keepdim=True).values
     if loss.sampling == "shared":
         far = users @ items[BATCH.negatives.flatten()[: loss.negatives]].T
-    mean = score_loss((users * items[BATCH.positives]).sum(-1), far, loss)
+    near = (users * items[BATCH.positives]).sum(-1)
+    mean = score_loss(near, far, loss, BATCH.thresholds)
     (3 * mean).backward()  # type: ignore[no-untyped-call]
     assert rows.grad is not None
     return mean.detach(), rows.grad
@@ -69,7 +72,7 @@ def test_the_loss_and_its_gradient_are_those_of_plain_indexing(loss: Loss) -> No
     assert_close(gradient, expected_gradient)
 
 
-@pytest.mark.parametrize("loss", LOSSES[:3], ids=lambda loss: f"{loss.name}-{loss.sampling}")
+@pytest.mark.parametrize("loss", OWN, ids=lambda loss: f"{loss.name}-{loss.sampling}")
 def test_parts_change_nothing(loss: Loss) -> None:
     assert_close(ours(in_chunks(17, 1, 22), loss), ours(in_chunks(PAIRS), loss))
 
@@ -77,7 +80,7 @@ def test_parts_change_nothing(loss: Loss) -> None:
 def test_rows_are_counted_once_a_pair_and_negatives_by_their_mean() -> None:
     counts = ours(in_chunks(17, 23), BPR(sampling="uniform"))[2]
     expected = torch.zeros(USERS + ITEMS, dtype=torch.float64)
-    for user, positive, negatives in zip(*BATCH, strict=True):
+    for user, positive, negatives, _ in zip(*BATCH, strict=True):
         expected[user] += 1
         expected[USERS + positive] += 1
         for negative in negatives:

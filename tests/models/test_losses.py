@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ltocf.config import LOSSES
-from ltocf.models.losses import bpr, bsl, score_loss, softmax
+from ltocf.models.losses import bpr, bsl, score_loss, slatk, softmax
 
 POSITIVE, NEGATIVE = torch.tensor([2.0]), torch.tensor([[1.0, 0.0]])
 
@@ -26,7 +26,35 @@ def test_bsl_has_a_temperature_on_each_side():
     assert ours.item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", ["bpr", "softmax", "bsl"])
+def test_slatk_weighs_each_positive_by_where_it_stands_to_the_users_threshold():
+    def terms(positive, negatives, threshold):
+        weight = 1 / (1 + math.exp(-(positive - threshold) / 0.25))
+        total = sum(math.exp(score / 0.5) for score in (positive, *negatives))
+        return -weight * math.log(math.exp(positive / 0.5) / total)
+
+    expected = (terms(2, (1, 0), 1.5) + terms(-1, (1, 3), 2)) / 2
+    positive, negative = torch.tensor([2.0, -1.0]), torch.tensor([[1.0, 0.0], [1.0, 3.0]])
+    ours = slatk(positive, negative, torch.tensor([1.5, 2.0]), 0.5, 0.25)
+    assert ours.item() == pytest.approx(expected)
+
+
+def test_slatk_with_all_weights_one_is_softmax():
+    below_all = torch.tensor([-math.inf])
+    ours = slatk(POSITIVE, NEGATIVE, below_all, temperature=0.5, weight_temperature=1.0)
+    assert torch.equal(ours, softmax(POSITIVE, NEGATIVE, temperature=0.5))
+
+
+def test_the_gradient_of_slatk_is_that_of_its_formula():
+    random = torch.Generator().manual_seed(0)
+    positive, threshold = torch.randn(2, 5, dtype=torch.float64, generator=random)
+    negative = torch.randn(5, 3, dtype=torch.float64, generator=random)
+    arguments = positive.requires_grad_(), negative.requires_grad_(), threshold, 0.5, 0.7
+    assert torch.autograd.gradcheck(slatk, arguments)
+
+
+@pytest.mark.parametrize("name", LOSSES)
 def test_a_better_positive_has_a_smaller_loss(name):
-    config = LOSSES[name]()
-    assert score_loss(POSITIVE + 1, NEGATIVE, config) < score_loss(POSITIVE, NEGATIVE, config)
+    def loss(positive):
+        return score_loss(positive, NEGATIVE, LOSSES[name](), torch.tensor([1.0]))
+
+    assert loss(POSITIVE + 1) < loss(POSITIVE)

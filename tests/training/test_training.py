@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ltocf.config import BPR, BSL, Softmax, TrainConfig
+from ltocf.config import BPR, BSL, SLatK, Softmax, TrainConfig
 from ltocf.data.splits import hold_out_validation
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
@@ -34,8 +34,10 @@ def same(one, other):
     return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
-def test_interrupted_and_resumed_is_uninterrupted_bit_for_bit(split):
-    whole, records = train(split)
+# Stopped between two estimates of the thresholds, which then have to be in the state.
+@pytest.mark.parametrize("loss", [BPR(negatives=4), SLatK(negatives=8, refresh_every=3)])
+def test_interrupted_and_resumed_is_uninterrupted_bit_for_bit(split, loss):
+    whole, records = train(split, loss=loss)
     saved: list[TrainState] = []
 
     def stop_after_two(state, record):
@@ -45,8 +47,8 @@ def test_interrupted_and_resumed_is_uninterrupted_bit_for_bit(split):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(split, after_epoch=stop_after_two)
-    resumed, rest = train(split, state=saved[-1])
+        train(split, loss=loss, after_epoch=stop_after_two)
+    resumed, rest = train(split, loss=loss, state=saved[-1])
     assert same(whole, resumed)
     assert [(r.loss, r.metrics, r.times) for r in rest] == [
         (r.loss, r.metrics, r.times) for r in records[2:]
@@ -106,6 +108,7 @@ def test_the_loss_falls(split):
         Softmax(negatives=4, sampling="uniform"),
         Softmax(negatives=64),
         BSL(negatives=4, sampling="uniform", positive_temperature=0.2),
+        SLatK(negatives=64),
         BPR(negatives=4, sampling="uniform"),
     ],
     ids=lambda loss: f"{loss.name}-{loss.sampling}",
@@ -162,7 +165,9 @@ def test_a_sparse_log_trains_with_or_without_something_to_choose_the_epoch_by(
     assert "Recall@20" in out
 
 
-@pytest.mark.parametrize("loss", [BPR(negatives=4), Softmax(negatives=8), BSL(negatives=8)])
+@pytest.mark.parametrize(
+    "loss", [BPR(negatives=4), Softmax(negatives=8), BSL(negatives=8), SLatK(negatives=8)]
+)
 def test_a_training_that_learns_nothing_is_reported_after_the_first_epoch(split, caplog, loss):
     once = FAST.model_copy(update={"epochs": 1})
     train(split, once, loss)

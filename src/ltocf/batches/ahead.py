@@ -23,6 +23,7 @@ class Batch(NamedTuple):
     users: Tensor  # (n,) int64
     positives: Tensor  # (n,) int64; of walks, (n, orders)
     negatives: Tensor  # (n, negatives) int64
+    thresholds: Tensor | None = None  # (n,): the users' k-th largest scores, if the loss takes them
 
 
 class ChunkedBatch(NamedTuple):
@@ -38,10 +39,16 @@ class ChunkedBatch(NamedTuple):
 
     def whole(self) -> Batch:
         """All in one, at the memory that takes."""
-        first, *others = self.chunks
-        if not others:
-            return first
-        return Batch(*(torch.cat(columns) for columns in zip(first, *others, strict=True)))
+        parts = list(self.chunks)
+        if len(parts) == 1:
+            return parts[0]
+        thresholds = [part.thresholds for part in parts if part.thresholds is not None]
+        return Batch(
+            torch.cat([part.users for part in parts]),
+            torch.cat([part.positives for part in parts]),
+            torch.cat([part.negatives for part in parts]),
+            torch.cat(thresholds) if thresholds else None,
+        )
 
 
 class Batches:

@@ -32,12 +32,12 @@ class WalkBatches(Batches):
         self.indptr, self.neighbours = indptr, neighbours
 
     def walks(self, start: int, stop: int) -> Batch:
-        users, positives, negatives = self.triples.triples(start, stop)
-        walks = np.empty((len(users), self.orders), np.int64)
-        walks[:, 0] = positives.numpy()
+        drawn = self.triples.triples(start, stop)
+        walks = np.empty((stop - start, self.orders), np.int64)
+        walks[:, 0] = drawn.positives.numpy()
         n_users, key = self.triples.interactions.n_users, self.triples.key
         _walk(self.indptr, self.neighbours, n_users, start, key, walks)
-        return Batch(users, torch.from_numpy(walks), negatives)
+        return Batch(drawn.users, torch.from_numpy(walks), drawn.negatives)
 
 
 @njit(cache=True, nogil=True)

@@ -23,6 +23,7 @@ from ltocf.scorers.dot import DotScorer
 from ltocf.scorers.scorer import Scorer
 
 Response = Callable[[Tensor], Tensor]  # a function of the eigenvalues of A
+PairScorer = Callable[[Tensor, Tensor], Tensor]  # of users (n,) and items (n, m); (n, m)
 
 
 Rows = Literal["users", "items", "nodes"]  # nodes are the users, then the items
@@ -61,7 +62,8 @@ class Model(nn.Module, ABC):
     """
 
     Config: ClassVar[type[ModelConfig]]
-    losses: ClassVar[tuple[str, ...]] = ("bpr", "softmax", "bsl")  # that it can be trained with
+    # That it can be trained with.
+    losses: ClassVar[tuple[str, ...]] = ("bpr", "softmax", "bsl", "slatk")
     trains_on_gpu: ClassVar[bool] = False
     # What the rows of each tensor of its state stand for, so that an update can renumber them. The
     # sizes do not tell, as there may be as many users as items.
@@ -184,6 +186,10 @@ class Model(nn.Module, ABC):
     def loss(self, batch: Batch, loss: Loss) -> Tensor:
         """The mean loss of a batch, or of a chunk of one."""
         raise AssertionError(f"{type(self).__name__} is solved, not trained")
+
+    def pair_scorer(self) -> PairScorer:
+        """Do the expensive part once; return the scores that the loss is of, without gradients."""
+        raise AssertionError(f"{type(self).__name__} scores no pairs while it is trained")
 
     def add_gradients_(self, batch: ChunkedBatch, loss: Loss) -> float:
         """Add the gradient of a batch's mean loss to the parameters' gradients; return that loss.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,7 +19,9 @@ from ltocf.config import SHARED, Loss
 from ltocf.distributed import Columns
 from ltocf.models.pair_scores import add_products_, dot_products, write_scores_
 
-ScoreLoss = Callable[[Tensor, Tensor], Tensor]  # of positives (n, orders) and negatives (n, any)
+# Of positives (n, orders), negatives (n, any) and the users' thresholds (n,), if there are some.
+ScoreLoss = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+Scored = TypeVar("Scored")
 
 
 class BatchLoss(NamedTuple):
@@ -42,12 +44,13 @@ def batch_loss(
     gradient = empty_like(rows).zero_() if table.requires_grad else None
     counts = torch.zeros(len(rows), dtype=rows.dtype, device=rows.device)
     mean = torch.zeros((), dtype=torch.float64, device=rows.device)
-    chunks = (_scored(chunk, rows, n_users, loss, columns) for chunk in batch.chunks)
-    for scores in _one_ahead(chunks):
+    chunks = ((chunk, _scored(chunk, rows, n_users, loss, columns)) for chunk in batch.chunks)
+    for chunk, scores in _one_ahead(chunks):
         scores.arrive_()
+        thresholds = None if chunk.thresholds is None else chunk.thresholds.to(rows)
         leaves = scores.near.requires_grad_(), scores.far.requires_grad_()
         with torch.enable_grad():
-            value = of_scores(*leaves) * (len(scores.users) / batch.rows)
+            value = of_scores(*leaves, thresholds) * (len(scores.users) / batch.rows)
         if gradient is not None:
             by_near, by_far = torch.autograd.grad(value, leaves)
             scores.add_gradient_(by_near, by_far, gradient)
@@ -73,7 +76,7 @@ def _scored(
     return _Own(rows, users, near, negatives, n_users, columns, hardest=hardest)
 
 
-def _one_ahead(chunks: Iterator[_Own | _Shared]) -> Iterator[_Own | _Shared]:
+def _one_ahead(chunks: Iterator[Scored]) -> Iterator[Scored]:
     """Each chunk when the next has been scored: sums over processes arrive in the meantime."""
     for chunk, _ in pairwise(chain(chunks, [None])):
         assert chunk is not None

@@ -81,6 +81,7 @@ class Blend(Model):
 
     Config = BlendConfig
     config: BlendConfig
+    losses = ("bpr", "softmax", "bsl")  # each member has other scores, so other thresholds
 
     def __init__(self, graph: BipartiteGraph, config: BlendConfig) -> None:
         super().__init__(graph, config)

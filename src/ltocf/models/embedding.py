@@ -15,11 +15,11 @@ from ltocf.config import Loss
 from ltocf.distributed import Columns
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.spectrum import SingularVectors, singular_vectors
-from ltocf.models.base import Model, ModelConfig
+from ltocf.models.base import Model, ModelConfig, PairScorer
 from ltocf.models.batch_loss import batch_loss
 from ltocf.models.layers import glorot_, vectors_of_nodes
 from ltocf.models.losses import score_loss
-from ltocf.models.pair_scores import squared_norms
+from ltocf.models.pair_scores import dot_products, squared_norms
 from ltocf.scorers.dot import DotScorer, FoldIn
 
 SMALLEST_VALUE = 1e-4  # vectors of smaller singular values are rounding errors
@@ -148,7 +148,7 @@ class EmbeddingModel(Model):
             batch,
             self.graph.n_users,
             loss,
-            lambda near, far: self.loss_of_scores(near, far, loss),
+            lambda near, far, thresholds: self.loss_of_scores(near, far, loss, thresholds),
             self.columns,
             self.graph.empty_like,
         )
@@ -159,6 +159,18 @@ class EmbeddingModel(Model):
         norms = squared_norms(penalised, counts, self.graph.empty_like)
         return mean + l2 / (2 * batch.rows) * self.columns.total(norms)
 
-    def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:
+    def loss_of_scores(
+        self, near: Tensor, far: Tensor, loss: Loss, thresholds: Tensor | None
+    ) -> Tensor:
         """The mean loss of the scores of positives (n, orders) and of negatives (n, any)."""
-        return score_loss(near[:, 0], far, loss)
+        return score_loss(near[:, 0], far, loss, thresholds)
+
+    @torch.no_grad()
+    def pair_scorer(self) -> PairScorer:
+        table, n_users = self._scored().detach(), self.graph.n_users
+
+        def scores(users: Tensor, items: Tensor) -> Tensor:
+            rows = users.to(table.device), (items + n_users).to(table.device)
+            return self.columns.total(dot_products(table, *rows))
+
+        return scores

@@ -52,7 +52,9 @@ class HOPRec(EmbeddingModel):
             raise ConfigError("hoprec draws its own negatives; use sampling=uniform")
         return super().batch_loss(batch, loss)
 
-    def loss_of_scores(self, near: Tensor, far: Tensor, loss: Loss) -> Tensor:
+    def loss_of_scores(
+        self, near: Tensor, far: Tensor, loss: Loss, thresholds: Tensor | None
+    ) -> Tensor:
         total = near.new_zeros(())
         for order in range(1, self.config.orders + 1):
             apart = near[:, order - 1, None] - far

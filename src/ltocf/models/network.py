@@ -13,7 +13,7 @@ from torch import Tensor
 from ltocf.batches.ahead import Batch
 from ltocf.config import SHARED, Loss
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.models.base import Model
+from ltocf.models.base import Model, PairScorer
 from ltocf.models.embedding import VectorConfig
 from ltocf.models.layers import glorot_, vectors_of_nodes
 from ltocf.models.losses import score_loss
@@ -58,7 +58,8 @@ class PairModel(Model):
         if loss.sampling == "shared":
             negatives = negatives.flatten()[: loss.negatives or SHARED].expand(len(users), -1)
         scores = self.score(users, torch.cat([positives, negatives], 1))
-        total = score_loss(scores[:, 0], scores[:, 1:], loss)
+        thresholds = None if batch.thresholds is None else batch.thresholds.to(scores)
+        total = score_loss(scores[:, 0], scores[:, 1:], loss, thresholds)
         if l2 := self.l2(loss):
             n_users = self.graph.n_users
             rows = users, positives + n_users, negatives + n_users
@@ -67,6 +68,10 @@ class PairModel(Model):
             squares = [weight.square().sum() for weight in self.penalised()]
             total = total + self.config.network_l2 / 2 * torch.stack(squares).sum()
         return total
+
+    def pair_scorer(self) -> PairScorer:
+        device = self.weight.device
+        return torch.no_grad()(lambda users, items: self.score(users.to(device), items.to(device)))
 
     def vectors(self, users: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, 1, dim) of the users and (batch, n, dim) of the items."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ltocf.batches.ahead import Batch, ChunkedBatch
 from ltocf.batches.own_pairs import OwnPairs, Triples
-from ltocf.config import Loss, TrainConfig
+from ltocf.config import Loss, SLatK, TrainConfig
 from ltocf.distributed import Columns
 from ltocf.errors import ConfigError
 from ltocf.filters.chebyshev import chebyshev_filter
@@ -93,7 +93,7 @@ class GridTraining:
             ChunkedBatch(rows, map(self._as_batch, chunks)),
             self.items.n_users,
             self.loss,
-            lambda near, far: score_loss(near[:, 0], far, self.loss),
+            lambda near, far, thresholds: score_loss(near[:, 0], far, self.loss, thresholds),
             self.columns,
         )
         own_counts = self.items.at_owners(counts[:, None])[:, 0]
@@ -134,6 +134,8 @@ def _check(response: FilterModel, loss: Loss, config: TrainConfig) -> None:
     options = response.config
     if loss.sampling == "shared":
         raise ConfigError("sampling = 'shared' cannot be trained over a grid; use 'uniform'")
+    if isinstance(loss, SLatK):
+        raise ConfigError("loss = 'slatk' cannot be trained over a grid; use 'softmax'")
     if options.normalise or options.recency or options.tag_weight or response.lesson_epochs:
         raise ConfigError(
             "over a grid only products of the final embeddings are trained, with times that learn "

@@ -14,6 +14,7 @@ from ltocf.config import Loss, TrainConfig
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
 from ltocf.models.base import Model
+from ltocf.models.thresholds import Thresholds
 from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate, testable_users
 from ltocf.scorers.complete import complete_for
@@ -37,6 +38,7 @@ class Trainer:
         self.epochs = epochs  # that the schedule of the learning rates spans
         self.lesson = lesson  # held-out pairs that some parameters learn on, if they are to
         self.model, self.config, self.loss, self.seed = model, config, loss, seed
+        self.thresholds = Thresholds(loss, seed)
         self.batch_size = config.batch_size_for(len(model.graph.interactions))
         self.groups = model.parameter_groups(config)
         self.optimizers = {
@@ -55,6 +57,7 @@ class Trainer:
             seed=self.seed,
             epoch=epoch,
         )
+        self.thresholds.refresh_(self.model, epoch, lambda: progress("training", epoch - 1))
         self.model.train()
         total, n = 0.0, len(batches)
         for done, batch in enumerate(batches):
@@ -65,7 +68,7 @@ class Trainer:
             drawn = np.random.SeedSequence([self.seed, epoch, done]).generate_state(1, np.uint64)
             self.model.before_step_(fraction, int(drawn[0]))
             step = (epoch - 1) * n + done
-            loss = self.step(batch, step)
+            loss = self.step(self.thresholds.beside(batch), step)
             if self.lesson is not None and epoch <= self.model.lesson_epochs:
                 self.learn_on_held_out(self.lesson, epoch, step)
             # Adam would carry a NaN into every weight, so there is nothing to continue from.
@@ -162,11 +165,12 @@ class Trainer:
         for name, optimizer in self.optimizers.items():
             for index, values in optimizer.state_dict()["state"].items():
                 tensors |= {f"adam.{name}.{index}.{key}": value for key, value in values.items()}
-        state.tensors = tensors
+        state.tensors = tensors | self.thresholds.state()
         return state
 
     def restore(self, state: TrainState) -> None:
         self.model.load_state_dict(under("model.", state.tensors))
+        self.thresholds.restore(state.tensors)
         current = self.model.state_dict()
         average = under("average.", state.tensors)
         self.average = {name: value.to(current[name]) for name, value in average.items()}
