@@ -41,7 +41,7 @@ from ltocf.service.store.events import EventStore
 from ltocf.service.wire import replies as s
 from ltocf.service.wire.compression import Compression
 
-# Of a union, which is nothing that the client wrote.
+# The names of union members, which pydantic puts into the path of an error.
 TAGS = ("one", "many", "users", "history")
 KINDS = ("constrained-str", "constrained-float", "datetime")
 
@@ -72,7 +72,7 @@ def create_app(
         title="ltocf",
         version=__version__,
         summary="Recommendations that know what happened a moment ago, with their reasons.",
-        docs_url=None,  # their pages load scripts from elsewhere
+        docs_url=None,  # FastAPI's pages of documentation load scripts from other sites
         redoc_url=None,
         lifespan=lifespan,
         responses={status: problem for status in (400, 401, 403, 413, 421, 422, 429, 503)},
@@ -101,7 +101,7 @@ def create_app(
 def _add_operations(app: FastAPI) -> None:
     @app.get("/health", response_model=s.Status)
     async def health() -> Response:
-        """The process answers."""
+        """Answers as long as the process runs."""
         return answer({"status": "ok"})
 
     @app.get("/ready", response_model=s.Readiness, responses={503: {"model": s.Readiness}})
@@ -109,10 +109,13 @@ def _add_operations(app: FastAPI) -> None:
         request: Request,
         purpose: Annotated[
             Literal["everything", "reading"],
-            Query(alias="for", description="'reading': lists suffice, events need not be taken."),
+            Query(
+                alias="for",
+                description="'reading' checks only lists, and not whether events are accepted.",
+            ),
         ] = "everything",
     ) -> Response:
-        """Whether lists are up to date and events are taken; never waits for the store."""
+        """Whether lists are up to date and events are accepted; never waits for the store."""
         live = live_of(request)
         monitor = live.monitor
         works = monitor.reading if purpose == "reading" else monitor.reading and monitor.writing
@@ -138,9 +141,10 @@ async def _of_problem(request: Request, problem: Exception) -> Response:
 
 
 async def _of_validation(request: Request, error: Exception) -> Response:
-    """The first complaint in one line; what was sent may be too odd to be sent back."""
+    """The first problem in one line, without the offending value, which may be too odd to be sent
+    back."""
     assert isinstance(error, RequestValidationError)
-    # Of a union every branch complains; our own words are the clearest.
+    # For a union every member reports an error; our own messages are the clearest.
     complaints = error.errors()
     first = next((one for one in complaints if one["type"] == "value_error"), complaints[0])
     place = list(first["loc"][1:])
@@ -156,10 +160,12 @@ async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = answer({"detail": str(error.detail)}, error.status_code)
     response.headers.update(error.headers or {})
-    if error.status_code == 405:  # several routes may share a path, and each knows its own method
+    if (
+        error.status_code == 405
+    ):  # several routes may share a path, and each reports only its own method
         path = request.scope["path"]
         routes = [one for one in request.app.state.routes if one.path_regex.match(path)]
-        form = max((one.path for one in routes), key=len, default="")  # an id may hold slashes
+        form = max((one.path for one in routes), key=len, default="")  # an id may contain slashes
         allowed = {method for one in routes if one.path == form for method in one.methods}
         if allowed:
             response.headers["allow"] = ", ".join(sorted(allowed))

@@ -1,4 +1,4 @@
-"""Boards of a running service: the data set's touches and those that came since."""
+"""Boards of a running service: from the data set and the events since."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHIPS = 14  # categories that are offered to filter by
 
 
 class Boards:
-    """Answers from one thread; what it counted is good for a few seconds."""
+    """Used by one thread. Counts are reused for a few seconds."""
 
     def __init__(self, store: EventStore) -> None:
         self.store = store
@@ -51,7 +51,8 @@ class Boards:
         old = moments(served.seen)
         items = np.concatenate([served.seen.items, rows[rows >= 0]]).astype(np.int32)
         dated = None if old is None else np.concatenate([old, times[rows >= 0]])
-        # The latest touch is the present: of a log that ended long ago nothing is trending now.
+        # Windows end at the latest touch and not at the clock: in a log that ended long ago,
+        # nothing would be trending otherwise.
         latest = present(served.seen)
         if old is not None and events:
             seconds = max(event.time for event in events) / 1e6

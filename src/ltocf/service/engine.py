@@ -1,8 +1,8 @@
 """A service while it runs: the model served now, the store of events, and the threads between.
 
-Each kind of work has a queue and threads of its own, so that none waits for another: histories are
-read, short lists, reasons and large requests are computed, events are committed, everything else is
-asked for. Whether the store works is known beforehand.
+Each kind of work has a queue and threads of its own, so that none waits for another: reading
+histories, computing short lists, reasons and large requests, committing events, and everything
+else. A monitor checks all the time whether the store works, so that no request has to find out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ltocf.service.work.slices import SliceQueue
 T = TypeVar("T")
 Commit = tuple[ServedModel, Sequence[Event]]
 FADE_AFTER = 10.0
-STORE_SECONDS = 2.0  # that a list waits for the store; a stale list is better than none
+STORE_SECONDS = 2.0  # for which a list waits for the store: a stale list is better than none
 TOGETHER = 32  # people of one request whose histories are read at a time
 
 
@@ -46,11 +46,12 @@ class _Histories(NamedTuple):
 
 class _Read(NamedTuple):
     events: dict[str, list[Event]]
-    shown: dict[str, dict[str, int]]  # in vain
+    shown: dict[str, dict[str, int]]  # per person and item: how often it was shown and not taken
 
 
 class Engine:
-    """Requests take `served` once and keep it to their end, so an answer is by one model."""
+    """A request takes `served` once and keeps it to its end, so that each answer comes from one
+    model."""
 
     def __init__(
         self,
@@ -61,13 +62,15 @@ class Engine:
         fade_after: float = FADE_AFTER,
     ) -> None:
         served.warm_up()
-        self.fade_after = fade_after  # what was shown in vain so many times counts half
-        self._anything_shown = False  # most services tell nothing of it, and need not look
+        self.fade_after = (
+            fade_after  # an item's score is halved after it was shown so often and not taken
+        )
+        self._anything_shown = False  # most services never report impressions, and skip the look
         self.items = LiveItems(store)
         self.items.refresh()
         self.served, self.store, self._seconds = served, store, timeout_seconds
         self.closed = threading.Event()
-        self._short = 0  # changed by the event loop alone
+        self._short = 0  # changed only by the event loop
         self.run_problem: str | None = None  # why another version of the run is not served
         self.experiment: Experiment | None = None
         self.judge = Judge(store, self._judged)
@@ -110,14 +113,14 @@ class Engine:
         self._model = served
 
     def _follow(self) -> None:
-        """What other processes have written since."""
+        """Read what other processes have written since the last call."""
         self.items.refresh()
         self.popularity.count(self.served)
         self._anything_shown = self._anything_shown or bool(self.store.shown_qualities())
 
     async def change_items(self, changes: Sequence[ItemChange]) -> None:
-        """Commit what became known of items; the next list knows it. A Conflict if it does not suit
-        what is known of the others."""
+        """Commit changes of items; the next list uses them. A Conflict if they do not fit the other
+        items of the catalogue."""
 
         def change(wanted: Callable[[], bool]) -> None:
             check = partial(self.items.check, self._model)
@@ -131,8 +134,8 @@ class Engine:
         return cast(T, await self._questions(question))
 
     async def write(self, change: Callable[[Callable[[], bool]], T]) -> T:
-        """What a change of the store returns; it is told how to find out whether it is still
-        waited for."""
+        """The result of `change`, which is called with a function that says whether the request
+        still waits for it."""
         deadline = time.monotonic() + self._seconds
         return cast(T, await self._changes(lambda: change(lambda: time.monotonic() < deadline)))
 
@@ -145,12 +148,12 @@ class Engine:
         return self.items.beside(model), arm
 
     async def people(self, served: ServedModel, users: Sequence[str]) -> tuple[list[Person], bool]:
-        """Who they are now: the data set and all that happened since; and whether that is stale,
-        because the store does not answer."""
+        """The people with their present histories: the data set and all events since. Also whether
+        the histories are stale, because the store does not answer."""
         if self.monitor.reading:
             try:
                 found: list[Person] = []
-                # A few at a time: those who ask for one wait neither for the store nor the loop.
+                # A few at a time, so that requests for one person do not wait long in between.
                 for start in range(0, len(users), TOGETHER):
                     some = tuple(users[start : start + TOGETHER])
                     read = await self._histories(_Histories(served.trained, some))
@@ -163,8 +166,8 @@ class Engine:
     async def short_list(
         self, served: ServedModel, user: str, request_of: Callable[[Person, bool], ListRequest]
     ) -> ListReply:
-        """A list of one of them, by the request that is made of who they are now and whether that
-        is stale."""
+        """A short list for one user. `request_of` makes the request from the person with their
+        present history, and whether that is stale."""
         if self.monitor.reading:
 
             def request(read: _Read) -> ListRequest:
@@ -179,18 +182,18 @@ class Engine:
         return await self.short_lists(request_of(person, True))
 
     def _known_people(self, served: ServedModel, users: Sequence[str]) -> list[Person]:
-        """Who they are without the store."""
+        """The people by the data set alone, without the store."""
         gone = set(self.store.forgotten_among(users, self.monitor.markers))
         return [
             served.person(user, [Event(user, None, 0)] if user in gone else []) for user in users
         ]
 
     def person_now(self, served: ServedModel, user: str) -> Person:
-        """The same for one, on a thread that may wait for the store."""
+        """One person with their present history; for a thread that may wait for the store."""
         return served.person(user, self.store.of_users([user], after=served.trained).get(user, ()))
 
     def swap(self, served: ServedModel) -> None:
-        """From now on this model answers; requests on their way are answered by the old one."""
+        """Use this model for new requests; those under way are still answered by the old one."""
         served.warm_up()
         self.items.beside(served)
         self.served = served
@@ -238,7 +241,7 @@ class Engine:
             self.experiment.judged(served, events, ranks)
 
     async def count_shown(self, model: str, shown: Sequence[Impression]) -> None:
-        """Commit what people were shown; the next list knows it."""
+        """Commit what people were shown; the next list takes it into account."""
         await self.write(lambda wanted: self.store.shown(model, shown, wanted))
         self._anything_shown = True
 
@@ -258,7 +261,7 @@ class Engine:
     def _guarded(
         self, work: Callable[[Sequence[Any]], Sequence[Any]], what: str
     ) -> Callable[[Sequence[Any]], Sequence[Any]]:
-        """The same call, with Busy raised, and the monitor told, if the store does not answer."""
+        """The same call; if the store does not answer, it notifies the monitor and raises Busy."""
 
         def guarded(batch: Sequence[Any]) -> Sequence[Any]:
             try:
@@ -266,7 +269,7 @@ class Engine:
             except SQLAlchemyError as failure:
                 self.monitor.failed(what, failure)
                 raise Busy("the event store does not answer; try again in a moment") from None
-            if work is not _each:  # of which not every call asks the store
+            if work is not _each:  # not every such call uses the store
                 self.monitor.worked(what)
             return found
 

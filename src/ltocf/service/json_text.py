@@ -1,4 +1,4 @@
-"""JSON as answers have it: short, and never with numbers that JSON does not know."""
+"""JSON of answers: compact, and without NaN and infinity, which JSON does not have."""
 
 from __future__ import annotations
 

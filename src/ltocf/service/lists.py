@@ -1,4 +1,4 @@
-"""Lists for those who wait: all in one product where they are few and short, else in slices."""
+"""Lists for waiting requests: few and short ones in one product, others in slices."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ltocf.service.served_model import ServedModel
 from ltocf.service.work.slices import Slices
 
 REASONS = 3  # shown with each item of a list
-SHORT_LIST, FEW_LISTS = 100, 4  # beyond which a request is a large one
+SHORT_LIST, FEW_LISTS = 100, 4  # a request for more is a large one
 MOST_ENTRIES, MOST_REASONS = 100_000, 5_000  # of all lists of one request
 SLICE_LISTS, SLICE_ENTRIES, SLICE_REASONS = 8, 1000, 10  # a few milliseconds each
 
 
 @dataclass(frozen=True, eq=False)
 class ListRequest:
-    """A list for somebody as they are now."""
+    """A request for one list, with the person's present history."""
 
     served: ServedModel
     person: Person
@@ -34,20 +34,22 @@ class ListRequest:
     user: str | None = None  # their id, if they have one
     reasons: bool = False
     arm: str | None = None  # of an experiment
-    stale: bool = False  # the store did not answer: they may have done more than is known
+    stale: bool = False  # the store did not answer, so later events of the person are missing
 
 
 @dataclass(eq=False)
 class ListReply:
-    """What a request got."""
+    """The answer to a ListRequest."""
 
     wanted: ListRequest
     found: ItemList
-    reasons: list[str] = field(default_factory=list)  # of each item, as JSON, if they were wanted
+    reasons: list[str] = field(
+        default_factory=list
+    )  # of each item, as JSON, if the request asked for them
 
     @cached_property
     def members(self) -> bytes:
-        """All of the answer but the model, as JSON without braces."""
+        """All of the answer except the model, as JSON without braces."""
         wanted = self.wanted
         about = {} if wanted.user is None else {"user": wanted.user}
         about |= {} if wanted.arm is None else {"arm": wanted.arm}
@@ -57,7 +59,8 @@ class ListReply:
         return f'{to_json(about)[1:-1]},"items":{items}{stale}'.encode()
 
     def text(self, *, with_model: bool) -> bytes:
-        """The answer as JSON. Of people in an experiment, each has a model of their own."""
+        """The answer as JSON. In an experiment, each person may have another model, which is then
+        named."""
         if with_model or self.wanted.arm is not None:
             version = to_json(self.wanted.served.version).encode()
             return b'{"model":%s,%s}' % (version, self.members)
@@ -65,7 +68,7 @@ class ListReply:
 
 
 def refuse_too_much(lists: int, k: int, with_reasons: bool, reordered: bool = False) -> None:
-    """A Conflict if options that are fine by themselves ask together for more than one may."""
+    """A Conflict if options that are valid each by itself together ask for too much."""
     if reordered and k > SHORT_LIST:
         raise Conflict(
             f"at_most, pin and diversity are for lists of up to {SHORT_LIST} items, not k={k}"
@@ -79,14 +82,14 @@ def refuse_too_much(lists: int, k: int, with_reasons: bool, reordered: bool = Fa
 
 
 def is_short(requests: Sequence[ListRequest]) -> bool:
-    """Whether these are made in a moment: few, none of them long, with reasons or reordered."""
+    """Whether these take only a moment: few lists, none of them long, with reasons or reordered."""
     return len(requests) <= FEW_LISTS and not any(
         one.options.k > SHORT_LIST or one.reasons or one.options.rules.reorder for one in requests
     )
 
 
 def answer_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
-    """A list for each, all of it by the model that was served when it was asked."""
+    """A list for each request, made by the model that was served when the request came."""
     answers: dict[int, ListReply | Exception] = {}
     for served in {id(wanted.served): wanted.served for wanted in batch}.values():
         places = [place for place, wanted in enumerate(batch) if wanted.served is served]
@@ -96,7 +99,7 @@ def answer_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
 
 
 def written_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
-    """The same, with their texts: the event loop has enough to do."""
+    """The same, with their JSON, so that the event loop does not have to write it."""
     answers = answer_lists(batch)
     for answer in answers:
         if isinstance(answer, ListReply):
@@ -105,8 +108,8 @@ def written_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
 
 
 def list_slices(requests: Sequence[ListRequest]) -> Slices[list[ListReply]]:
-    """The same for many lists, long ones or ones with reasons: a few at a time. To write much of it
-    takes long as well."""
+    """The same for many lists, long ones or ones with reasons, a few at a time. Their JSON is
+    written in these slices too, since that takes long as well."""
     answers: list[ListReply] = []
     step = max(1, min(SLICE_LISTS, SLICE_ENTRIES // max(one.options.k for one in requests)))
     for start in range(0, len(requests), step):
@@ -125,7 +128,7 @@ def list_slices(requests: Sequence[ListRequest]) -> Slices[list[ListReply]]:
 
 
 def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[ListReply], bytes]]:
-    """The answers, and all of their JSON."""
+    """The answers and their JSON, a few at a time."""
     answers = yield from list_slices(requests)
     return answers, b",".join(answer.text(with_model=False) for answer in answers)
 
@@ -136,7 +139,9 @@ def _answers_by(
     people, options = [one.person for one in batch], [one.options for one in batch]
     try:
         lists = make_lists(served.fitted, people, options)
-    except LtocfError as refusal:  # of a model that knows no newcomers; the others can be served
+    except (
+        LtocfError
+    ) as refusal:  # from a model without lists for newcomers; the other people can be served
         if len(batch) == 1:
             return [Problem(str(refusal))]
         return [answer for wanted in batch for answer in _answers_by(served, [wanted])]
@@ -156,8 +161,8 @@ def _add_reasons(reply: ListReply) -> Slices[None]:
 
 
 def shown_reasons(served: ServedModel, why: Reasons, most: int | None = REASONS) -> dict[str, Any]:
-    """A score as the sum of the own part, popularity, the largest contributions of the history and
-    the rest."""
+    """A score as the sum of the part from the user's own vector, popularity, the largest
+    contributions of the history, and the rest."""
     largest = np.argsort(-np.abs(why.contributions), kind="stable")[:most]
     shown = np.sort(largest)  # they come largest first
     because = [

@@ -1,4 +1,4 @@
-"""The catalogue as it is now: a model that is served, beside what became known of items since."""
+"""The live catalogue: the model in use, combined with the changes of items since."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from ltocf.service.store.events import EventStore
 from ltocf.service.store.items import item_changes
 
 log = logging.getLogger("ltocf.service")
-MOST_ATTRIBUTES = 500  # of a catalogue: lists are made beside it
+MOST_ATTRIBUTES = 500  # of a catalogue, since building it takes time from lists
 
 
 class LiveItems:
-    """A model beside its catalogue is made once for each change, by whoever notices it."""
+    """A model is combined with the changed catalogue once per change, by the thread that notices
+    the change."""
 
     def __init__(self, store: EventStore) -> None:
         self.store = store
-        self._changes: dict[str, ItemChange] = {}  # of each item what all amount to
+        self._changes: dict[str, ItemChange] = {}  # for each item, all of its changes combined
         self._last = 0
         self._made: WeakKeyDictionary[ServedModel, ServedModel] = WeakKeyDictionary()
         self._lock = threading.RLock()
 
     def refresh(self) -> None:
-        """Take in what was committed since, by this process or another."""
+        """Read the changes committed since the last call, by any process."""
         with self._lock:
             changes, last = item_changes(self.store, self._last)
             if last == self._last:
@@ -41,7 +42,7 @@ class LiveItems:
                 self._made[model] = self._make(model)
 
     def beside(self, model: ServedModel) -> ServedModel:
-        """The model as it is to be served now."""
+        """The model with the live catalogue."""
         if not self._last:
             return model
         known = self._made.get(model)
@@ -52,8 +53,8 @@ class LiveItems:
         return known
 
     def check(self, model: ServedModel, amounts: Sequence[ItemChange]) -> None:
-        """A Conflict if the catalogue cannot be made with these, each of which is what all changes
-        of its item amount to: once stored, they would be in everybody's way."""
+        """A Conflict if the catalogue cannot be built with these changes (for each item, all of its
+        changes combined). If they were stored, no process could build it."""
         catalogue = model.recommender.dataset.catalogue
         with self._lock:
             self.refresh()
@@ -80,14 +81,14 @@ class LiveItems:
 
 
 def present(catalogue: Catalogue, changes: Sequence[ItemChange]) -> list[ItemChange]:
-    """Without those of items that came and went, which leave no trace."""
+    """Without the changes of items that were added and removed again."""
     rows = catalogue.ids.find([change.item for change in changes])
     return [one for one, row in zip(changes, rows, strict=True) if row >= 0 or not one.hidden]
 
 
 def fitting(catalogue: Catalogue, changes: Sequence[ItemChange]) -> list[ItemChange]:
-    """Those that suit the catalogue and each other, the first ones first: they may have come beside
-    another version, in which an attribute was of another kind."""
+    """Those that fit the catalogue and each other; earlier changes take precedence. Some may not
+    fit, since they were checked against another version, in which an attribute had another kind."""
     kept: list[ItemChange] = []
     waiting = [present(catalogue, changes)]
     while waiting:
@@ -96,8 +97,8 @@ def fitting(catalogue: Catalogue, changes: Sequence[ItemChange]) -> list[ItemCha
             catalogue.with_changes(kept + some)
         except DataError as misfit:
             if len(some) == 1:
-                log.warning(f"catalogue: a change is passed over: {misfit}")
-            else:  # a misfit is found by halves, since there may be many changes and few of them
+                log.warning(f"catalogue: a change is ignored: {misfit}")
+            else:  # bisect: there may be many changes, and few that do not fit
                 middle = len(some) // 2
                 waiting += [some[middle:], some[:middle]]
         else:
@@ -108,8 +109,9 @@ def fitting(catalogue: Catalogue, changes: Sequence[ItemChange]) -> list[ItemCha
 def _with_fitting(
     catalogue: Catalogue, others: Sequence[ItemChange], these: Sequence[ItemChange]
 ) -> Catalogue:
-    """The catalogue with these and with those others that suit it; a DataError if these do not."""
+    """The catalogue with these changes and with those of the others that fit; a DataError if these
+    do not."""
     try:
         return catalogue.with_changes([*present(catalogue, others), *these])
-    except DataError:  # whose fault it is takes longer to find out
+    except DataError:  # to find out which change does not fit takes longer
         return catalogue.with_changes([*fitting(catalogue, others), *these])

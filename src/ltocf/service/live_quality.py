@@ -19,20 +19,20 @@ from ltocf.service.store.events import Event, EventStore, Quality, now
 
 log = logging.getLogger("ltocf.service")
 
-# Told each model, the events that it judged and the ranks that they had.
+# Called with each model, the events judged by its lists, and their ranks.
 RankListener = Callable[[ServedModel, Sequence[Event], NDArray[np.int64]], None]
 HIT = 20
 HOUR = 3_600_000_000  # in microseconds
 MOST = 64  # events judged at a time
-WAITING = 10_000  # beyond which events are not judged: counting them must not slow the service
+WAITING = 10_000  # events; with more waiting, new ones are not judged, to keep the service fast
 
 
 def ranks_before(
     served: ServedModel, store: EventStore, events: Sequence[Event]
 ) -> NDArray[np.int64]:
-    """The rank of each event's item in that user's list just before it, from 1; 0 where there was
-    none: they had the item, it is not in the catalogue or not available, nothing was known of them,
-    or they are new and the model has no lists for newcomers."""
+    """The rank of each event's item in that user's list just before it, from 1; 0 if it had no
+    rank: the user had the item, it is not in the catalogue or not available, the user had no
+    history, or they are new and the model has no lists for newcomers."""
     ranks = np.zeros(len(events), dtype=np.int64)
     people: list[Person] = []
     wanted: list[tuple[int, int]] = []  # the place of an event and the row of its item
@@ -41,7 +41,7 @@ def ranks_before(
         earlier = [one for one in theirs.get(event.user, ()) if one.number < event.number]
         person = served.person(event.user, earlier)
         (row,) = served.seen.item_ids.find([event.item or ""])
-        # What somebody sends back or hides was no success of the list.
+        # An item that is sent back or hidden was no success of the list.
         if row >= 0 and served.counts_of(event) > 0 and not served.is_cold(person):
             people.append(person)
             wanted.append((place, int(row)))
@@ -81,7 +81,8 @@ def summarise(model: str, hour: int, ranks: NDArray[np.int64]) -> list[Quality]:
 
 
 class Judge:
-    """Ranks committed events by the model that was served, on a thread of its own."""
+    """Finds the ranks of committed events in the lists of the model in use, on a thread of its
+    own."""
 
     def __init__(self, store: EventStore, told: RankListener | None = None) -> None:
         self.store, self.passed_over, self._told = store, 0, told
@@ -100,7 +101,7 @@ class Judge:
             self._queue.put((served, event))
 
     def wait(self, seconds: float) -> bool:
-        """Wait until everything that was considered is judged."""
+        """Wait until all events passed on so far are judged."""
         return self._idle.wait(seconds)
 
     def close(self) -> None:
@@ -117,7 +118,7 @@ class Judge:
                 batch.append(another)
             try:
                 self._judge(batch)
-            except Exception as failure:  # whatever it is, the next events are judged again
+            except Exception as failure:  # after any failure, the next events are judged again
                 self.passed_over += len(batch)
                 log.warning(f"live quality: {len(batch)} events passed over: {failure!r}")
             if self._queue.empty():
@@ -129,7 +130,7 @@ class Judge:
             ranks = ranks_before(served, self.store, events)
             if self._told is not None:
                 self._told(served, events, ranks)
-            # By the hour of arrival: what clients say of the time is theirs.
+            # By the hour of arrival, since clients may send any time.
             lines = summarise(served.version, now() // HOUR, ranks)
             if lines:
                 self.store.record(lines)

@@ -1,4 +1,4 @@
-"""The page: its files, served as they are, with a digest so that a browser fetches them once."""
+"""The files of the page, served with a digest so that a browser fetches each only once."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from ltocf.service.store.events import EventStore
 
 
 class Popularity:
-    """How many people have each item. Only what came since the last count is counted; after
-    somebody was forgotten, everything is."""
+    """How many people have each item. Each count adds only the events since the last one; after a
+    person was forgotten, it starts again from all events."""
 
     def __init__(self, store: EventStore) -> None:
         self.store = store
         self._served: ServedModel | None = None
-        self._counted = 0  # the last event that was
+        self._counted = 0  # number of the last event that was counted
         self._counts: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
 
     def of(self, served: ServedModel) -> NDArray[np.float32]:

@@ -1,10 +1,10 @@
-"""Requests that are refused: a status and one line for whoever wrote the client."""
+"""Requests that are refused: a status and one line for the author of the client."""
 
 from __future__ import annotations
 
 
 class Problem(Exception):
-    """`detail` is one line for whoever wrote the client."""
+    """`detail` is one line for the author of the client."""
 
     status = 422
 

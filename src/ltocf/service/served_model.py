@@ -1,4 +1,4 @@
-"""What is served at one time: a model, its data and what to show of its items. Never changed."""
+"""A model in use, its data and what to show of its items. Immutable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ltocf.service.store.events import Event, EventStore
 from ltocf.training.records import EpochRecord
 
 KEPT_TEXTS, MANY = 50_000, 16
-MOST_TIMES = 100  # that an item was shown, as far as they count
+MOST_TIMES = 100  # an item shown more often counts as shown this often
 LEARNED = "events"  # in a data set's origin: the last event of each store that went into it
 
 
@@ -44,12 +44,14 @@ class ServedModel:
     metrics: Mapping[str, float] = field(default_factory=dict)  # on the test set
     epochs: Sequence[EpochRecord] = ()  # of its training
     digest: str = ""  # of the run's files
-    portrait: Portrait | None = None  # what is drawn of it; of a model in memory, made when asked
-    weigh: str | None = None  # what kinds of events count, if the store has a table of its own
+    portrait: Portrait | None = (
+        None  # what the page draws of it; for a model in memory, computed on request
+    )
+    weigh: str | None = None  # weights of kinds of events, if the store has its own
 
     @classmethod
     def of_run(cls, run: Run, version: str, store: EventStore, digest: str = "") -> ServedModel:
-        """A run's model, and how far it has learned from the events of this store."""
+        """A run's model, and the last event of this store that it has learned from."""
         recommender = Recommender.of_run(run, run.scorer())
         trained = run.dataset.origin.get(LEARNED, {}).get(store.id, 0)
         metrics = run.metrics() if run.finished else {}
@@ -57,7 +59,7 @@ class ServedModel:
         return cls(recommender, version, trained, metrics, history, digest, portrait, store.weigh)
 
     def with_items(self, changes: Sequence[ItemChange]) -> ServedModel:
-        """The same model beside a catalogue after these changes."""
+        """The same model with the catalogue after these changes."""
         return replace(self, recommender=self.recommender.with_items(changes))
 
     @cached_property
@@ -66,7 +68,7 @@ class ServedModel:
 
     @cached_property
     def seen(self) -> Interactions:
-        """What known users have liked."""
+        """The pairs that known users have liked."""
         return self.fitted.seen
 
     @cached_property
@@ -79,7 +81,7 @@ class ServedModel:
 
     @property
     def names(self) -> list[str]:
-        """What to call each item, as the shell does."""
+        """The name of each item, the same as in the shell."""
         return self.fitted.dataset.catalogue.names
 
     @cached_property
@@ -109,8 +111,8 @@ class ServedModel:
 
     @cached_property
     def item_text(self) -> Callable[[int], str]:
-        """The same as JSON without its braces, to be a part of an object. Most lists are of a small
-        part of the items, whose texts are kept."""
+        """The same as JSON without braces, to be part of an object. Texts are cached, since most
+        lists draw on a small part of the items."""
         return lru_cache(KEPT_TEXTS)(lambda row: to_json(self.item(row))[1:-1])
 
     def entries(self, found: ItemList, rules: Rules, reasons: Sequence[str] = ()) -> str:
@@ -135,7 +137,7 @@ class ServedModel:
         return int(self.item_rows([id_])[0])
 
     def item_rows(self, ids: Sequence[Id]) -> Rows:
-        """Unknown if there is one that is no item here."""
+        """Unknown if one of them is not an item of this model."""
         rows = self.seen.item_ids.find(ids)
         if (rows < 0).any():
             first = ids[int(np.flatnonzero(rows < 0)[0])]
@@ -143,12 +145,12 @@ class ServedModel:
         return rows
 
     def user_row(self, id_: Id) -> int:
-        """Or NOBODY."""
+        """The user's row, or NOBODY for a user who is not in the data set."""
         return int(self.seen.user_ids.find([id_])[0])
 
     def person(self, user: str, events: Iterable[Event]) -> Person:
-        """Somebody by their events, in the order of their numbers, and what the data set has of
-        them unless they asked to be forgotten."""
+        """A person with these events, in the order of their numbers, and with their history in the
+        data set unless they asked to be forgotten."""
         row = self.user_row(user)
         since: list[Event] = []
         for event in events:
@@ -171,13 +173,14 @@ class ServedModel:
 
     @cached_property
     def kinds(self) -> dict[str, float]:
-        """The store's own table, or the one that the data set's log was weighed by."""
+        """The store's own weights of kinds, or those of the data set's log."""
         return parse_kinds(self.weigh or self.fitted.dataset.origin.get("options", {}).get("weigh"))
 
     def _settled(
         self, row: int, items: Rows, times: NDArray[np.int64], counts: NDArray[np.float64]
     ) -> Person:
-        """Somebody of whose likes some were taken back: what is left of an item decides."""
+        """A person some of whose likes were taken back: an item stays liked if its likes outweigh
+        what was taken back."""
         negative = np.unique(items[counts < 0])
         left = np.array([counts[items == item].sum() for item in negative])
         old = np.zeros(len(negative), dtype=bool)
@@ -191,18 +194,18 @@ class ServedModel:
                     left[place] += 1.0 if strengths is None else strengths[begin + at]
         gone = negative[left <= 0]
         liked = (counts > 0) & ~np.isin(items, gone)
-        # Lists of a model such as MF do not follow a history: an old like stays in its vectors.
+        # A model such as MF uses no histories: a like that was taken back stays in its vectors.
         without = negative[(left <= 0) & old] if self.fitted.scorer.follows_history else NOTHING
         return Person(row, items[liked], times[liked], without=without, met=gone)
 
     def shown(self, times: Mapping[str, int]) -> Rows:
-        """The rows of items that somebody was shown, once for each time."""
+        """The rows of items that a person was shown, repeated for each time."""
         rows = self.seen.item_ids.find(list(times))
         counts = np.minimum(np.fromiter(times.values(), np.int64, len(times)), MOST_TIMES)
         return np.repeat(rows[rows >= 0], counts[rows >= 0])
 
     def history(self, person: Person) -> list[tuple[int, int | None]]:
-        """The items of somebody and their times in microseconds, the latest first."""
+        """The items of a person and their times in microseconds, the latest first."""
         rows, times = person.items, person.times
         clocked: NDArray[np.bool_] = np.ones(len(rows), dtype=bool)
         if person.row != NOBODY:
@@ -211,38 +214,40 @@ class ServedModel:
             before = np.full(old.stop - old.start, -1) if stamps is None else stamps[old]
             rows = np.concatenate([self.seen.items[old], rows])
             times = np.concatenate([before, times])
-            clocked = np.concatenate([before > 10**8, clocked])  # the rest is an order, no clock
+            # Smaller numbers only give an order.
+            clocked = np.concatenate([before > 10**8, clocked])
         order = np.lexsort((rows, -times))
         listed: dict[int, int | None] = {}
-        for place in order:  # of an item that comes twice, the first time
+        for place in order:  # an item that occurs twice has its latest time
             moment = int(times[place]) * self.microseconds if clocked[place] else None
             listed.pop(int(rows[place]), None)
             listed[int(rows[place])] = moment
         return list(listed.items())
 
     def is_cold(self, person: Person) -> bool:
-        """Whether nothing is known of what they like."""
+        """Whether the person has no history."""
         return not len(person.has(self.seen))
 
     def rules_on(self, rules: Rules) -> ItemRules:
-        """These rules over the rows of items; a ConfigError if they name what items do not have."""
+        """These rules by the rows of items; a ConfigError if they name attributes that items do not
+        have."""
         return rules.on(shelf_of(self.fitted.dataset))
 
     def blocked_by(self, rules: Rules) -> NDArray[np.bool_]:
-        """What the rules let nobody have. (n_items,)"""
+        """Which items the rules exclude for everybody. (n_items,)"""
         blocked = self.rules_on(rules).blocked
         nothing = np.zeros(len(self.item_ids), dtype=bool)
         return nothing if blocked is None else blocked[: len(nothing)]
 
     def warm_up(self) -> None:
-        """Compile and compute whatever the first request would wait for."""
+        """Compile and compute what the first request would otherwise wait for."""
         assert len(self.names) == len(self.searched)
         self.rules_on(Rules())
         _ = self.explains
 
     def warm_up_many(self) -> None:
-        """Load what lists need only when many are made at a time: some models have compiled code
-        for that, which a service need not wait for to start."""
+        """Load what is needed only for many lists at a time. Some models have compiled code for
+        that, and a service can start before it is loaded."""
         some = min(MANY, self.seen.n_users)
         make_lists(self.fitted, [Person(row) for row in range(some)], ListOptions(1))
 
@@ -253,7 +258,7 @@ class ServedModel:
 
     @cached_property
     def _about(self) -> dict[str, list[Any]]:
-        """The other columns, as values that JSON has."""
+        """The other columns, as values for JSON."""
         columns = {}
         for column in self._display.get_columns():
             if column.name == "name":

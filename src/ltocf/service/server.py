@@ -1,4 +1,5 @@
-"""From a run on disk to a service that listens, follows the run's versions and updates itself."""
+"""Starts a service from a run on disk: it listens, switches to new versions of the run, and updates
+itself."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ from ltocf.service.wire.connections import ConnectionLimits, limited_protocol
 
 log = logging.getLogger("ltocf.service")
 SWITCH_SECONDS = 0.0005
-COLLECTED_AFTER = 50_000  # more objects made than freed
+COLLECTED_AFTER = 50_000  # objects created and not freed between two collections
 HANDED_OVER = 3  # the first descriptor after the standard ones
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All that a worker needs; small enough to be sent to another process."""
+    """All settings of a worker; picklable, so that they can be sent to another process."""
 
     run: Path
     events: str | None = None
@@ -58,12 +59,12 @@ class Settings:
     workers: int = 1
     update_seconds: float | None = None
     hosts: tuple[str, ...] = ()
-    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is believed
+    proxies: tuple[str, ...] = ()  # addresses whose X-Forwarded-For is trusted
     keys: Path | None = None  # of clients, made by 'ltocf keys'
     experiment: str | None = None  # such as A=current:0.9,B=candidate:0.1
-    shadow: str | None = None  # a version that is judged and shown to nobody
+    shadow: str | None = None  # a version that is judged on the same events but not shown
     log_requests: bool = False
-    log_paths: bool = False  # they name people and items
+    log_paths: bool = False  # paths contain ids of people and items
     trace: bool = False
 
     @property
@@ -72,7 +73,7 @@ class Settings:
 
     @property
     def rules(self) -> Rules:
-        """Outside this machine everything needs the token, and nobody may ask without end."""
+        """For clients outside this machine, everything needs the token and rates are limited."""
         local = self.host in LOOPBACK
         keys = None if self.keys is None else KeyFile(self.keys)
         if not local and self.token is None and keys is None:
@@ -88,9 +89,9 @@ class Settings:
 
 
 def open_store(settings: Settings) -> EventStore:
-    """Of a run: nothing is made in a directory that is none."""
+    """The event store of a run. In a directory that is not a run, nothing is created."""
     if not (settings.run / MARKER).is_file():
-        Run.at(settings.run)  # raises the RunError that explains it
+        Run.at(settings.run)  # raises a RunError if it is not a run
     return EventStore.open(settings.store)
 
 
@@ -119,7 +120,7 @@ def make_app(settings: Settings) -> FastAPI:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket of our own, or the one that systemd hands over, which outlives a restart."""
+    """A new socket, or the one that systemd passes on, which outlives a restart."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS") == "1":
         return socket.socket(fileno=HANDED_OVER)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -140,9 +141,10 @@ def run_server(
     started: Callable[[str], None],
     reload: Callable[[], Settings] | None = None,
 ) -> None:
-    """Serve until a signal ends it; `started` is told the address once it answers. With `reload`, a
-    SIGHUP lets other processes take over the socket, with the settings that it returns."""
-    _ = settings.rules, parse_kinds(settings.weigh)  # refused before anything is loaded
+    """Serve until a signal ends it; `started` is called with the address once the service answers.
+    With `reload`, a SIGHUP lets other processes take over the socket, with the settings that it
+    returns."""
+    _ = settings.rules, parse_kinds(settings.weigh)  # wrong settings fail before anything is loaded
     listening = listen(settings.host, settings.port)
     name = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"http://{name}:{listening.getsockname()[1]}"
@@ -152,7 +154,7 @@ def run_server(
         arguments = (settings.run, settings.store, settings.update_seconds, ended)
         updates = threading.Thread(target=update_regularly, args=arguments, daemon=True)
         updates.start()
-    # uvicorn raises the signal that ended it once more, which must not end what follows.
+    # uvicorn raises the signal that ended it again, which must not interrupt the clean-up.
     before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
     try:
         if settings.workers > 1 or reload is not None:
@@ -172,7 +174,7 @@ def run_server(
 
 
 def check(settings: Settings) -> None:
-    """What is wrong is said once, not by each worker."""
+    """Fail once, before workers start, and not in each of them."""
     _ = settings.rules
     parse_kinds(settings.weigh)
     trial = Trial(settings.run, settings.experiment, settings.shadow)
@@ -199,10 +201,10 @@ def serve_on(settings: Settings, listening: socket.socket, started: Callable[[],
         make_app(settings),
         http=limited_protocol(ConnectionLimits()),  # type: ignore[arg-type]
         ws="none",
-        log_level="error",  # what a client did wrong is its own affair, and could fill the disk
+        log_level="error",  # mistakes of clients are not logged: they could fill the disk
         access_log=False,
         server_header=False,
-        # Else anybody on this machine could call themselves whatever --rate has not seen yet.
+        # Otherwise any local client could evade --rate by sending another address each time.
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         timeout_keep_alive=30,
@@ -212,7 +214,7 @@ def serve_on(settings: Settings, listening: socket.socket, started: Callable[[],
 
 
 class _Server(uvicorn.Server):
-    """One that says when it has started."""
+    """A server that reports when it has started."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -225,9 +227,9 @@ class _Server(uvicorn.Server):
 
 
 def collect_rarely() -> None:
-    """Let the garbage collector pass over all that is there now, which stays, and look for more
-    only after many requests: to go through everything stops the service for a tenth of a second,
-    and a thousand connections at once would have it do so several times."""
+    """Exempt all present objects, which stay, from garbage collection, and collect others only
+    after many requests. A full collection stops the service for a tenth of a second, and a thousand
+    connections at once would start several."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECTED_AFTER, 20, 20)

@@ -28,7 +28,7 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 ]
-CLIENTS = 10_000  # whose rates are remembered
+CLIENTS = 10_000  # most clients whose rates are remembered
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,15 @@ class Rules:
     token: str | None = None
     read_needs_token: bool = False
     keys: KeyFile | None = None  # of clients, each with its scopes
-    hosts: tuple[str, ...] | None = None  # the names that we answer to; none: any
+    hosts: tuple[str, ...] | None = None  # host names that are answered; None: any
     body_bytes: int = 1_000_000
     rate: float | None = None  # requests a second from one client
     burst_seconds: float = 2.0
 
 
 class Guard:
-    """ASGI middleware. `observe` is told the method, route, status and seconds of each request."""
+    """ASGI middleware. `observe` is called with the method, route, status and seconds of each
+    request."""
 
     def __init__(
         self, app: ASGIApp, rules: Rules, observe: Callable[[str, str, int, float], None]
@@ -57,7 +58,7 @@ class Guard:
             return
         started, status = time.perf_counter(), 500
         method = scope["method"]
-        if method == "HEAD":  # is answered as GET is, without the body
+        if method == "HEAD":  # answered like GET, without the body
             scope = {**scope, "method": "GET"}
 
         async def send_with_headers(message: Message) -> None:
@@ -118,7 +119,8 @@ class Guard:
         return left >= 1
 
     async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The request with a body that may not grow beyond its limit, whatever its header said."""
+        """The request with a body that is cut off at the limit, even if its header announced
+        less."""
         got, started, refused = 0, False, False
 
         async def receive_some() -> Message:

@@ -1,4 +1,4 @@
-"""Keys of clients: each with a name and scopes; on disk there are only their digests.
+"""Keys of clients. Each key has a name and scopes; only its digest is stored.
 
 A key is 32 random bytes, so that one plain SHA-256 of it is as hard to invert as a slow hash is.
 """
@@ -51,7 +51,7 @@ def read_keys(path: Path) -> list[Key]:
 
 
 def add_key(path: Path, name: str, scopes: Sequence[str]) -> str:
-    """The new client's key, which is shown once and kept nowhere."""
+    """The new client's key. It is not stored, so it can be shown only now."""
     keys = read_keys(path)
     if any(key.name == name for key in keys):
         raise ConfigError(f"{path}: already has a key named {name!r}; rotate or remove it")
@@ -100,7 +100,7 @@ def _write(path: Path, keys: Sequence[Key]) -> None:
     with replacing(path, error=ConfigError) as temporary:
         rows = [asdict(key) | {"scopes": list(key.scopes)} for key in keys]
         temporary.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    path.chmod(0o600)  # digests give no key away, but names and scopes are nobody's business
+    path.chmod(0o600)  # digests reveal no key, but names and scopes are private too
 
 
 class KeyFile:
@@ -126,7 +126,9 @@ class KeyFile:
                 try:
                     self._keys = {key.digest: key for key in read_keys(self.path)}
                     self._stamp = stamp
-                except ConfigError:  # half a file: the keys of before go on working
+                except (
+                    ConfigError
+                ):  # a file that is just being written: the previous keys stay valid
                     return
 
     def _changed(self) -> tuple[int, int] | None:

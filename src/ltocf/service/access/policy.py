@@ -1,4 +1,4 @@
-"""Who may ask for what: the scope that a request needs, and whether its key has it."""
+"""Access rules: the scope that a request needs, and whether its key has it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ltocf.service.access.keys import SCOPES, KeyFile
 from ltocf.service.page import STATIC
 
-OPEN = ("/", "/health", "/ready")  # hold nothing of anybody, like all that the page is made of
+OPEN = ("/", "/health", "/ready")  # contain no data, and neither do the files of the page
 ADMIN = ("/versions",)
-ASKING = ("/recommendations", "/explanations")  # POST, and yet nothing is written
+ASKING = ("/recommendations", "/explanations")  # a POST here only reads
 NEEDS_KEY = "needs a key: send 'Authorization: Bearer KEY'"
 
 
@@ -40,7 +40,8 @@ def decide(
     keys: KeyFile | None,
     read_needs_key: bool,
 ) -> Decision:
-    """The token may do everything, a key what its scopes say. Without either nobody is asked."""
+    """The token allows everything, a key what its scopes allow. If the service has neither token
+    nor keys, every request is allowed."""
     scope = needed_scope(method, path)
     free = scope is None or (token is None and keys is None)
     scheme, _, given = authorization.partition(" ")

@@ -20,7 +20,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Split:
-    """Arms whose shares add up to 1. A share that grows takes people from its neighbours only."""
+    """Arms whose shares add up to 1. If a share grows, it takes people only from the arms beside
+    it."""
 
     arms: tuple[Arm, ...]
 
@@ -35,7 +36,7 @@ class Split:
 
 
 def position(salt: str, user: str) -> float:
-    """Where a person stands in [0, 1): the same wherever and whenever it is asked."""
+    """A person's position in [0, 1), the same in every process and at any time."""
     text = f"{salt}\n{user}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) / 2**64
 
@@ -73,5 +74,5 @@ def check_version(word: str) -> str:
 
 
 def share_of(one: Arm, other: Arm) -> float:
-    """Of the people of two arms, the share that was meant for the second."""
+    """The planned share of the second arm among the people of two arms."""
     return other.share / (one.share + other.share)

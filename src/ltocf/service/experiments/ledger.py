@@ -1,4 +1,5 @@
-"""Who took part in an experiment, what they were shown first, and what came of it: a row a person.
+"""Who took part in an experiment, what they were shown first, and whether they took it: one row per
+person.
 
 Rows are removed with the person who asks to be forgotten.
 """
@@ -25,7 +26,7 @@ class Exposure(NamedTuple):
 
 
 class ArmCounts(NamedTuple):
-    people: int  # who got a list
+    people: int  # people who got a list
     hits: Counts
     conversions: Counts
 
@@ -75,8 +76,8 @@ def log_hits(
 def log_events(
     store: EventStore, experiment: str, taken: Iterable[tuple[str, str, int]], window: int
 ) -> None:
-    """(user, item, arrival) of new events: whoever took something of their first list within the
-    window has converted."""
+    """(user, item, arrival) of new events: a person who took something from their first list within
+    the window has converted."""
     by_user: dict[str, list[tuple[str, int]]] = {}
     for user, item, moment in taken:
         by_user.setdefault(user, []).append((item, moment))
@@ -101,7 +102,8 @@ def log_events(
 
 
 def close_windows(store: EventStore, experiment: str, before: int) -> None:
-    """Count as not converted who got their list before this moment and took nothing of it."""
+    """Count people as not converted if they got their list before this moment and took nothing from
+    it."""
     change = PEOPLE.update().where(
         PEOPLE.c.experiment == experiment, PEOPLE.c.converted.is_(None), PEOPLE.c.exposed < before
     )
@@ -131,7 +133,8 @@ def arm_counts(store: EventStore, experiment: str) -> dict[str, ArmCounts]:
 
 
 def paired_counts(store: EventStore, experiment: str) -> tuple[int, int, int, int]:
-    """People judged, hits of the shadow, hits of the shown model alone and of the shadow alone."""
+    """The number of people with a judged event, hits of the shadow, people whom only the shown
+    model hit, and people whom only the shadow hit."""
     shown, shadow = PEOPLE.c.hit, PEOPLE.c.shadow_hit
     query = sa.select(
         sa.func.count(),

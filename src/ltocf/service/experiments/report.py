@@ -1,4 +1,4 @@
-"""What an experiment has shown so far: a line for each arm, and verdicts."""
+"""The results of an experiment so far: a line for each arm, and verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Report = dict[str, Any]
 
 
 def report_of(experiment: Experiment, current_version: str) -> Report:
-    """Of all verdicts together, one is wrong with a probability of at most 5 per cent."""
+    """With a probability of at least 95 per cent, none of all verdicts is wrong."""
     counts = arm_counts(experiment.store, experiment.name)
     if experiment.split is None:
         return _in_shadow(experiment, current_version, counts.get(SHADOW, NOTHING))

@@ -1,4 +1,4 @@
-"""An experiment while it runs: whose list comes from which version, and what came of it."""
+"""An experiment while it runs: which version makes whose list, and what people then took."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from ltocf.service.store.events import EventStore
 from ltocf.service.store.tables import Event, now
 
 log = logging.getLogger("ltocf.service")
-WINDOW = 86_400_000_000  # microseconds after their first list in which taking counts
+WINDOW = 86_400_000_000  # microseconds after a person's first list in which taking an item counts
 SHOWN = 20  # items of a first list that are remembered
-REMEMBERED = 100_000  # people whose exposure this process need not write again
+REMEMBERED = 100_000  # people whose exposure was written by this process and need not be again
 WAIT_SECONDS, CLOSE_SECONDS = 0.5, 60.0
 SHADOW = "shadow"
 
 
 class Experiment:
-    """Arms by version, or one version in the shadow of the one in use: it is judged on the same
-    events and shown to nobody.
+    """Arms by version, or one *shadow* version: it is judged on the same events as the version in
+    use, but its lists are not shown.
 
-    `models` are the versions beside the one in use, by the word or number of their arm. What is
-    to be written waits for a thread of its own: no list and no event waits for it.
+    `models` are the versions beside the one in use, by the word or number of their arm. A thread of
+    its own writes the records, so that no list and no event waits for them.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Experiment:
         return self.models.get(arm.version, current), arm.name
 
     def judges_of(self, user: str, current: ServedModel) -> list[ServedModel]:
-        """The models whose lists an event of theirs is held against."""
+        """The models whose lists are judged by an event of this person."""
         shadow = None if self.shadow is None else self.models.get(self.shadow)
         return [self.served_for(user, current)[0], *([] if shadow is None else [shadow])]
 
@@ -89,7 +89,7 @@ class Experiment:
         self._later(lambda: log_exposures(self.store, self.name, [one]))
 
     def happened(self, events: Sequence[Event]) -> None:
-        """Note committed events; they count as having arrived now, whatever time they carry."""
+        """Note committed events. They count as having arrived now, whatever their own time is."""
         moment = now()
         taken = [(event.user, event.item, moment) for event in events if event.item is not None]
         self._later(lambda: log_events(self.store, self.name, taken, self.window))
@@ -146,7 +146,8 @@ class Experiment:
 
 
 def _name(split: Split | None, shadow: str | None, models: Mapping[str, ServedModel]) -> str:
-    """What tells an experiment from others: its versions, and not the shares, which may change."""
+    """The name that identifies an experiment: its versions, but not the shares, which may
+    change."""
     arms = {SHADOW: shadow} if split is None else {arm.name: arm.version for arm in split.arms}
     numbers = {word: served.version for word, served in models.items()}
     return ",".join(f"{name}={numbers.get(str(word), word)}" for name, word in arms.items())

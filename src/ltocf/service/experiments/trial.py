@@ -1,4 +1,5 @@
-"""The experiment that a service was started with, as the versions of its run come and go."""
+"""Keeps the experiment that a service was started with up to date when versions of its run
+change."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ Load = Callable[[Path, EventStore, int], ServedModel]
 
 
 class Trial:
-    """`follow` starts the experiment, and starts it anew when its versions are others: what was
-    found of a candidate says nothing of the next one."""
+    """`follow` starts the experiment, and starts a new one when its versions change: results for
+    one candidate say nothing about the next."""
 
     def __init__(self, root: Path, experiment: str | None, shadow: str | None) -> None:
         if experiment is not None and shadow is not None:
@@ -29,7 +30,7 @@ class Trial:
         self._running: dict[str, int] | None = None
 
     def versions(self) -> dict[str, int]:
-        """The number of each version beside the one in use; a RunError if one is not there."""
+        """The number of each version beside the one in use; a RunError if one does not exist."""
         words = [self.shadow] if self.split is None else [arm.version for arm in self.split.arms]
         return {word: self.version(word) for word in words if word and word != "current"}
 

@@ -1,13 +1,12 @@
 """Verdicts that stay valid however often one looks.
 
 Each person counts once, with an outcome y (taken or not) and an arm. If the arms do not differ, a
-person's arm says nothing about y. The evidence against that is the likelihood of the arms given y,
-under a mixture of all ways in which they could differ, over the largest likelihood that they have
-without looking at y. Under any split of the people its expectation never exceeds 1, so that by
-Ville's inequality it ever reaches 1 / alpha with a probability of at most alpha (universal
-inference: Wasserman, Ramdas and Balakrishnan 2020; Johari et al. 2017 for the mSPRT).
-Nothing is assumed about how outcomes depend on time or on each other, since only the arms, which
-were drawn by a hash, are random.
+person's arm is independent of y. The evidence against that is a ratio of likelihoods of the arms:
+given y, under a mixture of all ways in which the arms could differ, over the largest without y. For
+any split of the people its expectation never exceeds 1. So by Ville's inequality the probability
+that it ever reaches 1 / alpha is at most alpha (universal inference: Wasserman, Ramdas and
+Balakrishnan 2020; Johari et al. 2017 for the mSPRT). Nothing is assumed about how outcomes depend
+on time or on each other, since only the arms, which were drawn by a hash, are random.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 ALPHA = 0.05
-WEIGHT = 100.0  # of the mixture, in people: it expects effects of some tens of per cent
+WEIGHT = 100.0  # of the mixture's prior, in people; it suits effects of some tens of per cent
 STEPS = 60  # of the search for the end of an interval
 
 Numbers = NDArray[np.float64]
@@ -39,9 +38,9 @@ class Interval(NamedTuple):
 def log_evidence(
     taken_a: ArrayLike, missed_a: ArrayLike, taken_b: ArrayLike, missed_b: ArrayLike, share: float
 ) -> Numbers:
-    """The logarithm of the evidence that two arms differ, of which b was meant to get `share` of
-    the people; arrays of counts are taken one by one."""
-    from scipy.special import betaln, xlogy  # here: most services have no experiment
+    """The logarithm of the evidence that two arms differ, where b was planned to get `share` of the
+    people. Counts may be arrays of the same length."""
+    from scipy.special import betaln, xlogy  # imported here, since most services have no experiment
 
     counts = np.asarray([taken_a, missed_a, taken_b, missed_b], dtype=np.float64)
     a1, a0, b1, b0 = counts
@@ -62,8 +61,8 @@ def differ(a: Counts, b: Counts, share: float, alpha: float = ALPHA) -> bool:
 
 
 def log_paired_evidence(only_a: ArrayLike, only_b: ArrayLike) -> Numbers:
-    """The same of two models asked about the same people, by those whom only one of them hit:
-    without a difference each of these is the toss of a fair coin."""
+    """The same for two models that are judged on the same people. Only people whom one of the two
+    models hit count: without a difference, each of them is the toss of a fair coin."""
     from scipy.special import betaln
 
     a, b = np.asarray(only_a, dtype=np.float64), np.asarray(only_b, dtype=np.float64)
@@ -73,8 +72,8 @@ def log_paired_evidence(only_a: ArrayLike, only_b: ArrayLike) -> Numbers:
 
 
 def interval(counts: Counts, alpha: float = ALPHA) -> Interval | None:
-    """Where the rate of an arm lies, at every moment at once, with a probability of 1 - alpha: all
-    rates that the mixture of all rates does not beat by 1 / alpha."""
+    """An interval that contains the rate of an arm at all times at once with a probability of 1 -
+    alpha: all rates against which the mixture of all rates has less evidence than 1 / alpha."""
     if counts.people == 0:
         return None
     from scipy.special import betaln, xlogy

@@ -1,4 +1,4 @@
-"""The latest lists that this process answered, for whoever watches; none of it is written down."""
+"""The latest lists that this process made, for the page; kept in memory only."""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ BUCKETS = (
     *(0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03),
     *(0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0, 30.0),
 )
-Counts = Mapping[float, float]  # of a histogram: how many were at most so long, by that bound
+Counts = Mapping[
+    float, float
+]  # of a histogram: for each bound in seconds, how many requests took at most that long
 
 
 class RouteTimes(NamedTuple):
@@ -26,8 +28,8 @@ class RouteTimes(NamedTuple):
 
 
 def quantile(counts: Counts, share: float) -> float | None:
-    """The time within which this share was answered, read between two bounds on a straight line;
-    of those beyond the last bound, that bound. None of an empty histogram."""
+    """The time within which this share was answered, interpolated linearly between two bounds;
+    beyond the last bound, that bound. None for an empty histogram."""
     bounds = sorted(counts)
     total = counts[bounds[-1]] if bounds else 0.0
     if total <= 0:
@@ -44,7 +46,7 @@ def quantile(counts: Counts, share: float) -> float | None:
 
 
 def route_times(metrics: Iterable[Metric]) -> list[RouteTimes]:
-    """A line for each route, those that were asked most first."""
+    """A line for each route, those with most requests first."""
     counts: dict[str, dict[float, float]] = defaultdict(lambda: defaultdict(float))
     answered: dict[str, float] = defaultdict(float)
     failed: dict[str, float] = defaultdict(float)

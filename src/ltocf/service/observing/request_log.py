@@ -1,6 +1,7 @@
 """One JSON line for each request, its id in and out, and a span if tracing is on.
 
-A line holds nothing that a client wrote: the route instead of the path, no ids, no query.
+A line contains the route instead of the path, no ids and no query. The only text from a client is a
+request id, if it is harmless.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ HARMLESS = re.compile(rb"[A-Za-z0-9._-]{1,64}")  # what a client may call its re
 
 
 def set_up_logging(requests: bool) -> None:
-    """What the service says goes to standard error; a line for each request only if asked."""
+    """Log messages of the service to standard error; with a line for each request only if that is
+    wanted."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     logging.getLogger("ltocf").setLevel(logging.INFO)
     log.setLevel(logging.INFO if requests else logging.WARNING)
 
 
 class RequestLog:
-    """ASGI middleware around all others. With `paths` a line also has the path as it was asked,
-    which names people and items."""
+    """ASGI middleware around all others. With `paths` a line also has the requested path, which
+    contains ids of people and items."""
 
     def __init__(
         self,
@@ -80,20 +82,20 @@ class RequestLog:
             "model": self.model(),
         }
         if (client := scope["state"].get("client_name")) is not None:
-            line["client"] = client  # the name that its key was given by us
+            line["client"] = client  # the name that the operator gave its key
         if self.paths:
             line["path"] = scope["path"]
         return json.dumps(line)
 
 
 def request_id(scope: Scope) -> str:
-    """The client's own if it is harmless to repeat, else a new one."""
+    """The client's own id if it is harmless, else a new one."""
     for name, value in scope["headers"]:
         if name == REQUEST_ID and HARMLESS.fullmatch(value):
             return str(value.decode())
-    return f"{random.getrandbits(128):032x}"  # uuid4 asks the system for each
+    return f"{random.getrandbits(128):032x}"  # uuid4 would make a system call each time
 
 
 def route_of(scope: Scope) -> str:
-    """As it is written in the interface; 'other' where there is none."""
+    """The route's pattern, such as /users/{id}/history; 'other' for an unknown path."""
     return str(getattr(scope.get("route"), "path", "other")).replace(":id}", "}")

@@ -17,7 +17,7 @@ from ltocf.service.observing.quantiles import BUCKETS
 from ltocf.service.page import STATIC
 from ltocf.service.store.events import Quality
 
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # where several workers count together
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which workers share their counts
 
 
 class Requests(NamedTuple):

@@ -37,7 +37,7 @@ class Tracer:
             yield span
 
     def finish(self, span: Any, method: str, route: str, status: int, id_: str) -> None:
-        """Name the span by its route: paths hold ids."""
+        """Name the span by its route, since paths contain ids."""
         span.update_name(f"{method} {route}")
         span.set_attribute("http.request.method", method)
         span.set_attribute("http.route", route)
@@ -47,7 +47,7 @@ class Tracer:
             span.set_status(self._trace.StatusCode.ERROR)
 
     def close(self) -> None:
-        """Send what is waiting."""
+        """Send the spans that are waiting."""
         self._provider.shutdown()
 
 

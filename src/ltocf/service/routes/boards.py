@@ -20,7 +20,7 @@ Window = Annotated[
     Query(
         max_length=16,
         description="How far to look back from the latest event, such as 7d.",
-        # For the schema alone: in a message it would be a riddle.
+        # Only for the schema: a message that quotes a pattern would not help.
         json_schema_extra={"pattern": "^[1-9][0-9]{0,3}[dhm]$"},
     ),
 ]
@@ -44,7 +44,8 @@ async def trending(
     window: Window = None,
     where: Where = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """What is surely touched more than before; small numbers do not win."""
+    """Items that are touched more than before, by the lower bound of the growth, so that small
+    numbers do not win."""
     return await _board(request, "trending", k, window, where)
 
 
@@ -55,7 +56,7 @@ async def new(
     window: Window = None,
     where: Where = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """What arrived last."""
+    """The latest arrivals."""
     return await _board(request, "new", k, window, where)
 
 
@@ -68,7 +69,7 @@ async def _board(
     rules = rules_of(served, RuleTexts(where))
     try:
         rows = await live.ask(lambda: boards.board(served, kind, k, span, rules))
-    except LtocfError as missing:  # the data have no times, or nobody says what is new
+    except LtocfError as missing:  # the data have no times, or no dates of arrival
         raise Conflict(str(missing)) from None
     items = [
         {"rank": rank, **served.item(row), "score": value}

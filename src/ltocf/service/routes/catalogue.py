@@ -14,7 +14,7 @@ from ltocf.service.wire.requests import Attributes, ItemsIn, NewText
 
 
 class ShelfText(Convertor[str]):
-    """An id as the rest of a path, but for what is another route."""
+    """An id as the rest of a path, unless that path is another route."""
 
     regex = "(?s:(?!.*/similar$).*)"
 
@@ -33,42 +33,42 @@ Given = Annotated[Attributes, Body()]
 
 @router.get("/items/{item:shelf}", response_model=OneItem, responses=NOT_FOUND)
 async def get_item(request: Request, item: ItemPath) -> Response:
-    """What an item is now."""
+    """An item as it is now."""
     served = live_of(request).served
     return answer({"model": served.version, "item": served.item(served.item_row(item))})
 
 
 @router.put("/items/{item:shelf}", response_model=ItemReceipt, responses=CONFLICT)
 async def put_item(request: Request, item: NewItemPath, attributes: Given) -> Response:
-    """All that an item is from now on, new or not; it is in the very next lists where it belongs.
-    Attributes that are not given are forgotten."""
+    """Set all attributes of an item, new or not; those that are not given are removed. The very
+    next list uses them."""
     return await _change(request, [ItemChange(item, attributes, whole=True, hidden=False)])
 
 
 @router.patch("/items/{item:shelf}", response_model=ItemReceipt, responses=CONFLICT)
 async def patch_item(request: Request, item: NewItemPath, attributes: Given) -> Response:
-    """Some attributes of an item, such as {"available": false}; the others stay, and what is off
-    the shelf stays there."""
+    """Change some attributes of an item, such as {"available": false}. The others stay, and a
+    hidden item stays hidden."""
     return await _change(request, [ItemChange(item, attributes)])
 
 
 @router.delete("/items/{item:shelf}", response_model=ItemReceipt, responses=NOT_FOUND | CONFLICT)
 async def hide_item(request: Request, item: ItemPath) -> Response:
-    """Take an item off the shelf: no list has it from now on, until it is put back."""
+    """Hide an item: no list has it from now on, until it is shown again by PUT or PATCH."""
     live_of(request).served.item_row(item)
     return await _change(request, [ItemChange(item, hidden=True)])
 
 
 @router.put("/items", response_model=ItemReceipt, responses=CONFLICT)
 async def put_items(request: Request, body: Annotated[ItemsIn, Body()]) -> Response:
-    """Many items at once, all or none."""
+    """Set all attributes of many items at once; either all items are changed or none."""
     return await _change(request, _changes(body, whole=True))
 
 
 @router.patch("/items", response_model=ItemReceipt, responses=CONFLICT)
 async def patch_items(request: Request, body: Annotated[ItemsIn, Body()]) -> Response:
-    """Some attributes of many items at once, all or none; "hidden" takes one off the shelf or puts
-    it back."""
+    """Change some attributes of many items at once; either all items are changed or none. "hidden"
+    hides an item or shows it again."""
     return await _change(request, _changes(body, whole=False))
 
 

@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 
 class AnyText(Convertor[str]):
-    """An id as part of a path: slashes belong to it, and so do newlines, which Starlette's own
-    'path' does not take: what was recorded must be found and forgotten."""
+    """An id as part of a path: it may contain slashes, and newlines too, which Starlette's own
+    'path' does not match: an id that was recorded must be found, and forgotten on request."""
 
     regex = "(?s:.*)"
 
@@ -37,7 +37,7 @@ class AnyText(Convertor[str]):
 
 
 register_url_convertor("id", AnyText())
-# Said again for old versions of pydantic, in which the outer description of a parameter hides
+# Repeated for old versions of pydantic, in which the outer description of a parameter hides
 # the inner one.
 PATTERN = {"pattern": ANYTHING}
 UserPath = Annotated[
@@ -77,7 +77,7 @@ def of_problem(error: Problem | LtocfError) -> Response:
 
 
 class Gone(Problem):
-    """The client has gone, so nobody would read the answer."""
+    """The client has disconnected, so nobody would read the answer."""
 
     status = 499
 
@@ -86,7 +86,7 @@ class Gone(Problem):
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What the work returns; it is given up when the client has gone."""
+    """The result of the work, which is cancelled if the client disconnects."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -109,14 +109,14 @@ def check_k(k: int, most: int) -> None:
 
 
 def known_person(live: Engine, served: ServedModel, user: str) -> Person:
-    """Who they are now; Unknown if there is nothing of them."""
+    """The person with their present history; Unknown if neither data nor events have them."""
     person = live.person_now(served, user)
     if served.is_cold(person):
         raise Unknown(f"unknown user {shorten_id(user)}: neither in the data nor in the events")
     return person
 
 
-async def rule_texts(  # a plain function would be called on another thread
+async def rule_texts(  # async, since FastAPI calls a plain function on another thread
     where: Where = [],  # noqa: B006 - FastAPI copies it
     boost: Annotated[
         list[Text], Query(max_length=20, description="CONDITION:FACTOR, such as new:1.2.")
@@ -140,8 +140,8 @@ NO_RULES = RuleTexts([], [], [], [])
 
 
 def rules_of(served: ServedModel, texts: RuleTexts) -> Rules:
-    """The rules of a request. One that names what items do not have is answered as an unknown item
-    is."""
+    """The rules of a request. A rule that names an attribute which items do not have gets the same
+    status as an unknown item."""
     if texts == NO_RULES:
         return Rules()
     try:

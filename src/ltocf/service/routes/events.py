@@ -34,9 +34,10 @@ async def add_events(
         Text | None, Header(description="Names the whole request, event by event.")
     ] = None,
 ) -> Response:
-    """Commit one event or many. With the answer they are on disk, and the next list knows them.
+    """Commit one event or many. When the answer comes they are on disk,
+    and the next list takes them into account.
 
-    An event of an item that is not known yet counts from the moment it is."""
+    An event of an item that is not in the catalogue counts from the moment the item is added."""
     live = live_of(request)
     served = live.served
     given = body.events if isinstance(body, EventsIn) else [body]
@@ -61,9 +62,11 @@ async def add_events(
     responses=NOT_FOUND | CONFLICT,
 )
 async def take_event_back(
-    request: Request, key: Annotated[Text, Path(description="Of the event, as it was sent.")]
+    request: Request,
+    key: Annotated[Text, Path(description="The key of the event, as it was sent.")],
 ) -> Response:
-    """Take one event back, as if it had never come; what the model has learned from stays."""
+    """Remove one event, as if it had never come. Events that the model has learned from cannot be
+    removed."""
     live = live_of(request)
     after = live.served.trained
     event = await live.write(lambda wanted: take_back(live.store, key, after=after, wanted=wanted))
@@ -82,6 +85,6 @@ def _event(given: EventIn, place: int, request_key: str | None) -> Event:
         moment = round(given.time.timestamp() * 1e6)
     else:
         moment = now() if given.time is None else round(given.time * 1e6)
-    if not 0 <= moment <= now() + DAY:  # clocks differ, but not by days
+    if not 0 <= moment <= now() + DAY:  # clocks differ, but not by more than a day
         raise Conflict("time: lies before 1970 or more than a day ahead of this service's clock")
     return Event(str(given.user), str(given.item), moment, given.kind, key)

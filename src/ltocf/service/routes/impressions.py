@@ -16,8 +16,8 @@ router = APIRouter()
 
 @router.post("/impressions", status_code=201, response_model=ImpressionReceipt)
 async def add_impressions(request: Request, body: Annotated[ImpressionsIn, Body()]) -> Response:
-    """What somebody was shown. What is shown again and again and never taken fades from their list,
-    and the share of what was shown that was taken is in /operations."""
+    """Record what a person was shown. Items that they are shown often and never take fade from
+    their list. /operations has the share of shown items that were taken."""
     live, user = live_of(request), str(body.user)
     model = live.served_for(user)[0].version
     shown = [Impression(user, str(item)) for item in body.items]

@@ -1,4 +1,4 @@
-"""Items by name, and what is like them."""
+"""Search for items, and similar items."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ async def find_items(
     k: K = 10,
     where: Where = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """Items whose name or id holds every word; those that begin so first, then the popular."""
+    """Items whose name or id contains every word; those that begin with the query come first, then
+    popular ones."""
     live = live_of(request)
     served = live.served
     allowed = rules_of(served, RuleTexts(where))
@@ -64,8 +65,9 @@ async def find_items(
 
 
 def search(served: ServedModel, query: str, k: int, rules: Rules = Rules()) -> list[int]:  # noqa: B008 - immutable
-    """The items that hold every word of the query, in any order: those that begin with the whole of
-    it first, then those of which each word begins a word, then the popular."""
+    """The items that contain every word of the query, in any order. First come those that begin
+    with the whole query, then those in which each word of the query begins a word, then popular
+    ones."""
     words = query.lower().split()
     texts = served.searched
     found = np.arange(len(texts))

@@ -1,4 +1,4 @@
-"""GET /model: what is served, how it was trained, and how it does."""
+"""GET /model: the model in use, how it was trained, and its accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ltocf.service.served_model import ServedModel
 from ltocf.service.wire.replies import ModelOut
 
 router = APIRouter()
-HOURS = 168  # of a drawn hit rate
+HOURS = 168  # of the hit rate that the page draws
 
 
 @router.get("/model", response_model=ModelOut)
@@ -58,5 +58,5 @@ def _portrait(served: ServedModel) -> Portrait:
         return served.portrait
     try:
         return Portrait.of(served.recommender.model)
-    except RunError:  # the run has been removed meanwhile
+    except RunError:  # the run was removed in the meantime
         return Portrait([], None)

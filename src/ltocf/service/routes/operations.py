@@ -1,4 +1,4 @@
-"""How the service does: its answers, its events, its versions; and changing the version in use."""
+"""Figures for operators (answers, events, versions), and changing the version in use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LISTS = "/users/{user}/recommendations"
 
 @router.get("/operations", response_model=OperationsOut)
 async def operations(request: Request) -> Response:
-    """For whoever runs it: answering times, events, updates, versions, the experiment."""
+    """Figures for operators: answering times, events, updates, versions, the experiment."""
     live, state = live_of(request), request.app.state
     root: Path | None = getattr(state, "run", None)
     routes = route_times(state.telemetry.registry.collect())
@@ -97,7 +97,7 @@ async def feed(
     "/versions/rollback", response_model=VersionInUse, responses={409: {"model": ProblemOut}}
 )
 async def roll_back(request: Request) -> Response:
-    """Return to the version before; again, to the one that was left."""
+    """Return to the previous version; calling it again returns to the later one."""
     return await _change(request, rollback)
 
 
@@ -105,7 +105,7 @@ async def roll_back(request: Request) -> Response:
     "/versions/promote", response_model=VersionInUse, responses={409: {"model": ProblemOut}}
 )
 async def promote_candidate(request: Request) -> Response:
-    """Use the candidate from now on; the version in use until now is kept for a way back."""
+    """Use the candidate from now on; the version in use until now is kept for a rollback."""
     return await _change(request, promote)
 
 

@@ -1,5 +1,5 @@
-"""What most clients ask for, read without a framework: the list of a user, of a certain
-length, with or without reasons."""
+"""The most frequent request, read without the framework: the list of a user, of some length, with
+or without reasons."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ltocf.service.problems import Problem
 from ltocf.service.routes.common import NO_RULES, of_json, of_problem
 from ltocf.service.routes.recommendations import LIST_PATH, USUAL_K, list_for, router
 
-# Of users whose ids need no second look, with options in the order of the documentation.
+# Only ids that need no decoding, and options in the order of the documentation.
 PATH = re.compile(r"/users/([A-Za-z0-9_-]{1,64})/recommendations")
 QUERY = re.compile(rb"(?:k=([1-9][0-9]{0,2}))?(?:(?:^|&)(reasons=true))?")
 
 
 class PlainLists:
-    """ASGI middleware before the routes. It makes the list that the route would make; FastAPI goes
-    through all routes and every parameter that there might be, which takes longer than the list.
+    """ASGI middleware before the routes. It makes the same list as the route would. FastAPI goes
+    through all routes and all possible parameters, which takes longer than making the list.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -32,7 +32,7 @@ class PlainLists:
         if scope["type"] == "http" and scope["method"] == "GET":
             path, query = PATH.fullmatch(scope["path"]), QUERY.fullmatch(scope["query_string"])
             if path is not None and query is not None:
-                scope["route"] = self._route  # for whoever counts requests by route
+                scope["route"] = self._route  # for middleware that counts requests by route
                 response = await _list(Request(scope, receive), path[1], *query.groups())
                 await response(scope, receive, send)
                 return

@@ -63,17 +63,22 @@ async def recommend(
     user: UserPath,
     rules: Ruled,
     k: K = USUAL_K,
-    keep_seen: Annotated[bool, Query(description="Also what they already have.")] = False,
+    keep_seen: Annotated[
+        bool, Query(description="Also list items that they already have.")
+    ] = False,
     reasons: Annotated[bool, Query(description="Add the exact reasons to each item.")] = False,
     exclude: SomeItems = [],  # noqa: B006 - FastAPI copies it
     candidates: Annotated[list[Text] | None, Query(max_length=100)] = None,
     without: Annotated[
         list[Text],
-        Query(max_length=100, description="Items of their history, as if never touched."),
+        Query(
+            max_length=100,
+            description="Items of their history to ignore, as if they had never touched them.",
+        ),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """The best items of a user, who may have come a moment ago. Before their first event they get
-    what is popular now."""
+    """The best items for a user, who may be new. Before their first event they get what is popular
+    now."""
     reply = await list_for(
         request, user, (k, keep_seen, candidates, exclude, reasons, rules), without
     )
@@ -83,7 +88,7 @@ async def recommend(
 async def list_for(
     request: Request, user: str, asked: Options, without: Sequence[Id] = ()
 ) -> ListReply:
-    """The list of one user, and whatever there is to be noted of it."""
+    """The list of one user, which is also reported to feed and experiment."""
     live = live_of(request)
     served, arm = live.served_for(user)
     started = time.perf_counter()
@@ -101,14 +106,14 @@ async def list_for(
         (person,), stale = await live.people(served, [user])
         slices = list_slices([request_of(person, stale)])
         (reply,) = await while_connected(request, live.reasons(slices))
-    if not without:  # a question about what might have been is no list that was shown
+    if not without:  # a list "as if" was not shown to the person
         _shown(request, [reply], time.perf_counter() - started)
     return reply
 
 
 @router.post("/recommendations", response_model=ListsOut, responses=NOT_FOUND | CONFLICT)
 async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> Response:
-    """Lists of many users, or of somebody new by the items that they have."""
+    """Lists for many users, or for a new person by the items that they have."""
     live = live_of(request)
     served = live.served
     started = time.perf_counter()
@@ -130,7 +135,7 @@ async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> 
 
 
 async def _of_users(live: Engine, users: Sequence[str], options: Options) -> list[ListRequest]:
-    """A request for each, by the model that answers them."""
+    """A ListRequest for each user, with the model that serves them."""
     arms = [live.served_for(user) for user in users]
     made: dict[ServedModel, ListRequest] = {}
     people: dict[ServedModel, Iterator[Person]] = {}
@@ -159,7 +164,7 @@ def _shown(request: Request, lists: Sequence[ListReply], seconds: float) -> None
 
 
 def _line(reply: ListReply, seconds: float) -> ShownList:
-    """A list as the feed shows it."""
+    """A list in the form that the feed has."""
     wanted, served = reply.wanted, reply.wanted.served
     rows = reply.found.items[:NAMED].tolist()
     items = [{"item": str(served.item_ids[row]), "name": served.names[row]} for row in rows]
@@ -201,10 +206,11 @@ async def explain(
     item: Annotated[Text, Query(examples=["tea"])],
     user: Annotated[Text | None, Query(examples=["ann"])] = None,
     history: Annotated[
-        list[Text] | None, Query(max_length=100, description="Of somebody new, the latest last.")
+        list[Text] | None,
+        Query(max_length=100, description="The items of a new person, the latest last."),
     ] = None,
 ) -> Response:
-    """Why somebody's score of an item is what it is: the exact terms of the sum."""
+    """The exact terms whose sum is a person's score of an item."""
     live = live_of(request)
     served = live.served if user is None else live.served_for(user)[0]
     if user is not None and history is not None:

@@ -1,4 +1,4 @@
-"""What is known of a user, and who is like them; and forgetting it."""
+"""A user's history, similar users, and forgetting a person."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _written(microseconds: int) -> str:
 
 @router.get("/users/{user:id}/similar", response_model=SimilarUsers, responses=NOT_FOUND)
 async def similar_users(request: Request, user: UserPath, k: K = 10) -> Response:
-    """The users most like one who was there in training."""
+    """The users most similar to one who is in the training data."""
     live = live_of(request)
     served = live.served
     check_k(k, served.seen.n_users)
@@ -74,14 +74,14 @@ async def similar_users(request: Request, user: UserPath, k: K = 10) -> Response
 
 @router.delete("/users/{user:id}", status_code=204, responses=NOT_FOUND)
 async def forget(request: Request, user: UserPath) -> Response:
-    """Forget a person: their events are removed, and what the data set has of them no longer
-    counts; the next update takes it out of the data set too."""
+    """Forget a person: their events are removed, and their pairs in the data set no longer count;
+    the next update removes these from the data set too."""
     live = live_of(request)
     served = live.served
 
     def remove(wanted: Callable[[], bool]) -> None:
         stored = live.store.has(user) or live.store.shown_in_vain([user])
-        if not stored:  # of which the model may know nothing after a rollback
+        if not stored:  # if there are events, the model in use need not know the person
             known_person(live, served, user)
         live.store.forget(user, wanted)
 

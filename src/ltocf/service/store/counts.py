@@ -1,4 +1,4 @@
-"""How many people liked each item, without counting again what was counted."""
+"""Counts how many people liked each item, adding only what is new since the last count."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def count_people(
     until: int | None,
     kinds: Mapping[str, float],
 ) -> dict[str, int]:
-    """How many people liked each item for the first time after `after`, of the events after
-    `since` until `until`; what takes back or hides by `kinds` is no like."""
+    """How many people liked each item for the first time after `after`, of the events after `since`
+    until `until`; an event that takes back or hides, by `kinds`, is not a like."""
     earlier = EVENTS.alias()
     there = connection.scalars(sa.select(EVENTS.c.kind).where(EVENTS.c.number > after).distinct())
     dislikes = [kind for kind in there if count_of_kind(kind, kinds) <= 0]

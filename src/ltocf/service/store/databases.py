@@ -12,8 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ltocf.errors import ConfigError, DataError
 
-LOCK = 7_305_186  # any number: what PostgreSQL calls our lock
-# For another writer: less than a client is made to wait, so that a failure is told as one.
+LOCK = 7_305_186  # an arbitrary number that identifies our lock in PostgreSQL
+# The wait for another writer: shorter than a client waits, so that the client gets the failure.
 WAIT_SECONDS = 5
 
 
@@ -24,9 +24,9 @@ def display_name(where: str | Path) -> str:
 
 
 def insert_into(table: sa.Table, dialect: sa.Dialect) -> Any:
-    """An insert that can say what to do where a row is there already."""
+    """An insert that can define what happens if the row exists already."""
     if dialect.name == "postgresql":
-        from sqlalchemy.dialects import postgresql  # takes long to load: for those who have it
+        from sqlalchemy.dialects import postgresql  # imported here, since it takes long
 
         return postgresql.insert(table)
     from sqlalchemy.dialects import sqlite
@@ -50,7 +50,7 @@ def connect(where: str | Path) -> sa.Engine:
             url.set(drivername="postgresql+psycopg"),
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,
-            pool_pre_ping=True,  # a server that was restarted is found again
+            pool_pre_ping=True,  # reconnects after the database was restarted
             connect_args={"connect_timeout": WAIT_SECONDS},
         )
     except ModuleNotFoundError:

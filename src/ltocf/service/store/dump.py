@@ -1,4 +1,5 @@
-"""A store as lines of JSON, one a row, the same from SQLite and from PostgreSQL; and back."""
+"""Writes a store as lines of JSON, one per row, the same from SQLite and from PostgreSQL; and reads
+it back."""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from ltocf.service.store.tables import ABOUT, EVENTS, tables
 from ltocf.service.store.updates import UPDATES
 
 AT_ONCE = 1000
-assert UPDATES.metadata is tables  # all tables are known here
+assert UPDATES.metadata is tables  # all tables are defined by now
 
 
 def dump_store(store: EventStore, file: IO[str]) -> int:
-    """Write all tables as they are at one moment; how many rows."""
+    """Write all tables as they are at one moment. Returns the number of rows."""
     snapshot = (
         "BEGIN"
         if store.engine.dialect.name == "sqlite"
@@ -38,8 +39,8 @@ def dump_store(store: EventStore, file: IO[str]) -> int:
 
 
 def load_store(store: EventStore, lines: Iterable[str]) -> int:
-    """Fill an empty store; how many rows. The store takes the id of the one that was dumped: by
-    that a run knows which events it has learned from."""
+    """Fill an empty store. Returns the number of rows. The store takes the id of the dumped one, by
+    which a run records which events it has learned from."""
     names = {table.name: table for table in tables.sorted_tables}
     rows, waiting = 0, []
     with exclusive(store.engine) as connection:
@@ -67,8 +68,8 @@ def _insert(
 
 
 def prune(store: EventStore, learned: int) -> int:
-    """Remove the events up to this number, which are in the data set; how many. Their keys stay
-    spent, notes of who was forgotten stay, and so does the last number."""
+    """Remove the events up to this number, which are in the data set. Returns how many. Their keys,
+    the markers of forgotten people and the last number are kept."""
     removed = 0
     while True:
         with store.writing() as connection:

@@ -1,7 +1,8 @@
-"""What happened since training, kept so that an acknowledged event is never lost.
+"""Events since training, stored so that an acknowledged event is never lost.
 
 A store is a SQLite file or a PostgreSQL database. Events are numbered in the order in which they
-were committed, under a lock, so that whoever has read up to a number has missed nothing before it.
+were committed, under a lock. So a reader that has read up to a number has missed no event before
+it.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from ltocf.service.store.tables import ABOUT, COLUMNS, EVENTS, SHOWN, Event, Qua
 __all__ = ["Event", "EventStore", "Quality", "now"]
 
 FORMAT = "2"
-SOME = 250  # users of one query; databases limit its values
-RECENT = 5000  # events of one person that a list reads, the latest
+SOME = 250  # users per query, since databases limit the number of values
+RECENT = 5000  # the latest events of one person, which a list reads
 
 AFTER = sa.select(*COLUMNS).where(EVENTS.c.number > sa.bindparam("after")).order_by(EVENTS.c.number)
-# Built once, since every list asks it: building it takes longer than the answer.
+# Built once: every list runs this query, and building it takes longer than the answer.
 OF_USERS = (
     sa.select(*COLUMNS)
     .where(EVENTS.c.number > sa.bindparam("after"))
@@ -77,7 +78,7 @@ class EventStore:
         if about.get("format") != FORMAT:
             raise DataError(f"{name}: the events have another format; this ltocf reads {FORMAT}")
         self.id = about["id"]
-        self.weigh = about.get("weigh")  # what each kind of event counts, as text
+        self.weigh = about.get("weigh")  # the weight of each kind of event, as text
         database = engine.url.database or ""
         self._path = Path(database) if engine.dialect.name == "sqlite" else None
         self._file = self._identity()
@@ -96,7 +97,8 @@ class EventStore:
         self.engine.dispose()
 
     def weigh_by(self, table: str) -> None:
-        """Let kinds of events count by this table from now on, for whoever opens the store."""
+        """Use these weights of kinds of events from now on, in every process that opens the
+        store."""
         parse_kinds(table)
         with self.writing() as connection:
             connection.execute(ABOUT.delete().where(ABOUT.c.name == "weigh"))
@@ -104,8 +106,8 @@ class EventStore:
         self.weigh = table
 
     def present(self) -> bool:
-        """Whether the file of events is still the one that was opened: SQLite goes on writing into
-        one that was removed."""
+        """Whether the file of events is still the one that was opened: SQLite would go on writing
+        into a removed file."""
         return self._identity() == self._file
 
     def _identity(self) -> tuple[int, int] | None:
@@ -119,8 +121,9 @@ class EventStore:
 
     @contextmanager
     def writing(self, wanted: Callable[[], bool] = lambda: True) -> Iterator[sa.Connection]:
-        """A transaction that no other writer overlaps. It is committed if it is still `wanted`:
-        whoever was told that it failed must not find later that it did not."""
+        """A transaction that no other writer overlaps. It is committed only if it is still
+        `wanted`: a client that was told of a failure must not find later that the write took
+        place."""
         with exclusive(self.engine) as connection:
             yield connection
             if not wanted():
@@ -131,10 +134,10 @@ class EventStore:
     def add(
         self, batches: Sequence[Sequence[Event]], wanted: Callable[[], bool] = lambda: True
     ) -> list[list[Event]]:
-        """Commit all batches at once; of each, the events that are new, with their numbers.
+        """Commit all batches at once. Returns the new events of each, with their numbers.
 
-        A key that is in the store, was there before its user was forgotten, or came earlier in
-        these batches, is not counted again.
+        An event is not new if its key is in the store, was there before its user was forgotten,
+        or came earlier in these batches.
         """
         keys = [event.key for batch in batches for event in batch if event.key is not None]
         digests = {forgetting.digest(self.id, key): key for key in keys}
@@ -156,15 +159,15 @@ class EventStore:
             if rows:
                 connection.execute(EVENTS.insert(), rows)
                 kinds = parse_kinds(self.weigh)
-                # Whoever sends something back or hides it did not take it from a list.
+                # An event that takes back or hides does not count as taking the item from a list.
                 mark_taken(connection, [r for r in rows if count_of_kind(r["kind"], kinds) > 0])
         return added
 
     def of_users(
         self, users: Sequence[str], *, after: int = 0, most: int = RECENT
     ) -> dict[str, list[Event]]:
-        """The events of each, at most the latest `most`, in the order of their numbers; whoever
-        has none is left out."""
+        """The events of each, at most the latest `most`, in the order of their numbers; users
+        without events are left out."""
         names = {forgetting.marker(self.id, user): user for user in users}
         found: dict[str, list[Event]] = {}
         with self.engine.connect() as connection:
@@ -185,40 +188,41 @@ class EventStore:
         rows = connection.execute(OF_USERS, values).all()
         if len(rows) < most or len(users) == 1:
             return rows
-        # One of them has very many events, as a program may, which would crowd out the others'.
+        # One of them has very many events (it may be a program), which would crowd out the others'.
         parts = [self._latest(connection, [user], after, most) for user in users]
         return [row for part in parts for row in part]
 
     def since(self, number: int) -> list[Event]:
-        """Everybody's events after this number, in order."""
+        """All events after this number, in order."""
         with self.engine.connect() as connection:
             return [Event(*row) for row in connection.execute(AFTER, {"after": number})]
 
     def forget(self, user: str, wanted: Callable[[], bool] = lambda: True) -> None:
-        """Remove all of somebody's events; digests of their id and keys are all that stays."""
+        """Remove all events of a user; only digests of their id and keys are kept."""
         with self.writing(wanted) as connection:
             forgetting.forget(connection, self.id, user, self._last(connection) + 1)
         forgetting.truncate_log(self.engine)
 
     def forgotten(self, after: int = 0) -> frozenset[str]:
-        """The markers of those who were forgotten after this number, for `forgotten_among`."""
+        """The markers of people who were forgotten after this number, for `forgotten_among`."""
         with self.engine.connect() as connection:
             return forgetting.markers(connection, after)
 
     def forgotten_among(self, users: Iterable[Any], markers: frozenset[str]) -> list[Any]:
-        """The ids to which one of the markers belongs."""
+        """Those of the ids that belong to one of the markers."""
         if not markers:
             return []
         return [user for user in users if forgetting.marker(self.id, str(user)) in markers]
 
     def has(self, user: str) -> bool:
-        """Whether any event of this user is stored, learned from or not."""
+        """Whether any event of this user is stored, whether or not the model has learned from
+        it."""
         with self.engine.connect() as connection:
             query = sa.select(EVENTS.c.number).where(EVENTS.c.user == user).limit(1)
             return connection.scalar(query) is not None
 
     def rewrite(self) -> None:
-        """Leave nothing of what was removed in the tables' pages; PostgreSQL locks them for it."""
+        """Erase removed rows from the tables' pages; PostgreSQL locks the tables for that."""
         forgetting.rewrite(self.engine)
 
     def search_users(self, text: str, limit: int) -> list[str]:
@@ -243,14 +247,14 @@ class EventStore:
         kinds: Mapping[str, float] | None = None,
     ) -> dict[str, int]:
         """How many people liked each item for the first time after `after`, of the events after
-        `since` until `until`; `kinds` says what is a like."""
+        `since` until `until`; `kinds` determines which events are likes."""
         with self.engine.connect() as connection:
             return count_people(
                 connection, after, after if since is None else since, until, kinds or {}
             )
 
     def try_to_write(self) -> None:
-        """Write something that nobody reads."""
+        """Write a value that is never read, to see whether writing works."""
         with self.writing() as connection:
             connection.execute(ABOUT.delete().where(ABOUT.c.name == "alive"))
             connection.execute(ABOUT.insert(), [{"name": "alive", "value": str(now())}])
@@ -260,7 +264,7 @@ class EventStore:
             return self._last(connection)
 
     def record(self, qualities: Sequence[Quality]) -> None:
-        """Add to what is known of a model's hour."""
+        """Add to the quality figures of models by hour."""
         with self.writing() as connection:
             add_qualities(connection, qualities)
 
@@ -272,7 +276,7 @@ class EventStore:
             count_impressions(connection, model, shown)
 
     def shown_in_vain(self, users: Sequence[str]) -> dict[str, dict[str, int]]:
-        """How often each person was shown what they did not take."""
+        """How often each person was shown each item that they did not take."""
         with self.engine.connect() as connection:
             return shown_in_vain(connection, users)
 

@@ -1,8 +1,8 @@
-"""What is left of somebody who asked to be forgotten: digests, from which no id can be read.
+"""What is kept of a person who asked to be forgotten: digests, from which no id can be read.
 
-A marker in the place of their events says from which moment on they are somebody new. It is a
-digest of their id under the store's own id, so that whoever has a list of ids can tell which of
-them were forgotten, and nobody else can.
+A marker replaces their events; events after it belong to a new person. It is a digest of their id
+with the store's id as key. With the store and a list of ids one can find out which of these were
+forgotten; without the ids one cannot.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def digest(store_id: str, text: str) -> str:
 
 
 def marker(store_id: str, user: str) -> str:
-    """What stands for a forgotten user in the column of users."""
+    """The text that replaces a forgotten user in the column of users."""
     return PREFIX + digest(store_id, user)
 
 
 def forget(connection: sa.Connection, store_id: str, user: str, number: int) -> None:
-    """Remove somebody's events, and leave a marker with this number, within a transaction."""
+    """Within a transaction, remove a user's events and leave a marker with this number."""
     theirs = EVENTS.c.user == user
     keys = connection.scalars(sa.select(EVENTS.c.key).where(theirs, EVENTS.c.key.is_not(None)))
     spend(connection, store_id, keys)
@@ -42,7 +42,7 @@ def forget(connection: sa.Connection, store_id: str, user: str, number: int) -> 
 
 
 def spend(connection: sa.Connection, store_id: str, keys: Iterable[str]) -> None:
-    """Remember keys of events that are removed: delivered again, they are not new."""
+    """Remember the keys of removed events, so that a redelivered event is not new."""
     spent = {digest(store_id, key) for key in keys}
     known = spent_among(connection, spent)
     if fresh := [{"digest": one} for one in spent - known]:
@@ -59,14 +59,14 @@ def spent_among(connection: sa.Connection, digests: Iterable[str]) -> set[str]:
 
 
 def markers(connection: sa.Connection, after: int) -> frozenset[str]:
-    """Of everybody who was forgotten after this number."""
+    """The markers of all people who were forgotten after this number."""
     query = sa.select(EVENTS.c.user).where(EVENTS.c.number > after, EVENTS.c.item.is_(None))
     return frozenset(connection.scalars(query))
 
 
 def truncate_log(engine: sa.Engine, sleep: Callable[[float], None] = time.sleep) -> None:
-    """SQLite's write-ahead log must not keep what was removed; it cannot be cut while somebody
-    reads, which takes a moment."""
+    """Truncate SQLite's write-ahead log, which must not keep removed rows. This is not possible
+    while another connection reads, so it is tried for a moment."""
     if engine.dialect.name != "sqlite":
         return
     for _ in range(CHECKPOINTS):
@@ -78,7 +78,7 @@ def truncate_log(engine: sa.Engine, sleep: Callable[[float], None] = time.sleep)
 
 
 def rewrite(engine: sa.Engine) -> None:
-    """PostgreSQL keeps removed rows in a table's pages until it is written anew."""
+    """PostgreSQL keeps removed rows in a table's pages until the table is rewritten."""
     if engine.dialect.name == "postgresql":
         with engine.connect() as connection:
             for table in (EVENTS, SHOWN, SPENT_KEYS):
@@ -87,7 +87,8 @@ def rewrite(engine: sa.Engine) -> None:
 
 
 def keep_no_statistics(connection: sa.Connection) -> None:
-    """PostgreSQL's planner would keep ids that are frequent, in a table that is not ours."""
+    """Otherwise PostgreSQL's planner would store frequent ids in a table of its own, which we could
+    not clean."""
     if connection.dialect.name == "postgresql":
         for table, column in (("events", "user"), ("events", "key"), ("shown", "user")):
             connection.exec_driver_sql(

@@ -1,4 +1,4 @@
-"""What people were shown, how often, and whether they took it."""
+"""Items that people were shown, how often, and whether they took them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from ltocf.service.store.databases import insert_into
 from ltocf.service.store.tables import SHOWN, now
 
-MOST = 500  # items of one person that are counted, those shown last
-SOME = 250  # users of one query
+MOST = 500  # items counted for one person: those shown last
+SOME = 250  # users per query
 
 TAKE = (
     SHOWN.update()
@@ -28,8 +28,8 @@ class Impression(NamedTuple):
 
 
 class ShownQuality(NamedTuple):
-    """Of the items that people were shown in a model's lists, each counted once for each person,
-    how many they took."""
+    """How many of the items shown in a model's lists people took; each item counts once per
+    person."""
 
     model: str
     shown: int
@@ -37,7 +37,7 @@ class ShownQuality(NamedTuple):
 
 
 def count_impressions(connection: sa.Connection, model: str, shown: Iterable[Impression]) -> None:
-    """Each once more."""
+    """Count each of these once more."""
     insert = insert_into(SHOWN, connection.dialect)
     more = {
         "times": SHOWN.c.times + insert.excluded.times,
@@ -66,7 +66,7 @@ def count_impressions(connection: sa.Connection, model: str, shown: Iterable[Imp
 
 
 def mark_taken(connection: sa.Connection, events: Iterable[Mapping[str, Any]]) -> None:
-    """What somebody was shown and has touched now."""
+    """Mark items as taken that a person was shown and has now touched."""
     taken = [
         {"who": event["user"], "what": event["item"]}
         for event in events
@@ -77,7 +77,8 @@ def mark_taken(connection: sa.Connection, events: Iterable[Mapping[str, Any]]) -
 
 
 def shown_in_vain(connection: sa.Connection, users: Sequence[str]) -> dict[str, dict[str, int]]:
-    """How often each person was shown what they did not take; whoever took all is left out."""
+    """How often each person was shown each item that they did not take; people who took all are
+    left out."""
     found: dict[str, dict[str, int]] = {}
     for start in range(0, len(users), SOME):
         some = users[start : start + SOME]

@@ -1,4 +1,4 @@
-"""What became known of items since training, as durable as events: one row for each item."""
+"""Changes of items since training, as durable as events: one row for each item."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def change_items(
     wanted: Callable[[], bool] = lambda: True,
     check: Callable[[Sequence[ItemChange]], None] = lambda amounts: None,
 ) -> None:
-    """Commit them all; a row holds what all changes of its item amount to.
+    """Commit all changes; the row of an item holds all of its changes combined.
 
-    `check` gets these amounts while nobody else can write, and refuses them by raising.
+    `check` is called with the combined changes while no other process can write, and refuses
+    them by raising.
     """
     items = list(dict.fromkeys(str(change.item) for change in changes))
     some = [items[start : start + SOME] for start in range(0, len(items), SOME)]
@@ -60,9 +61,9 @@ def last_change(connection: sa.Connection) -> int:
 
 
 def item_changes(store: EventStore, after: int = 0) -> tuple[list[ItemChange], int]:
-    """What changed after this number, in the order in which the items came, and the last number.
+    """The changes after this number, in the order in which the items came, and the last number.
 
-    A row is what all changes of its item amount to: applied again, it changes nothing.
+    A row holds all changes of its item combined, so applying it again changes nothing.
     """
     query = sa.select(ITEMS).where(ITEMS.c.number > after).order_by(ITEMS.c.first)
     with store.engine.connect() as connection:

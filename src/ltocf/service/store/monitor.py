@@ -1,4 +1,4 @@
-"""Whether the store answers, asked all the time, so that nobody who looks has to wait for it."""
+"""Checks all the time whether the store answers, so that nobody has to wait to find out."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ltocf.service.store.events import EventStore, Quality
 
 log = logging.getLogger("ltocf.service")
 LOOK_SECONDS = 1.0
-SILENT_SECONDS = 5.0  # without an answer for so long, the store counts as gone
+SILENT_SECONDS = 5.0  # without an answer for so long, the store counts as failed
 END_SECONDS = 5.0
 WRITE_SECONDS = 10.0  # between two attempts to write, if nobody else writes
 
 
 class StoreMonitor:
-    """What was last known of a store. `reading` and `writing` say whether it works now."""
+    """The last known state of a store. `reading` and `writing` say whether it works now."""
 
     def __init__(self, store: EventStore, also: Callable[[], None] = lambda: None) -> None:
         self.store, self._also = store, also
         self.last = 0
         self.qualities: list[Quality] = []
-        self.markers: frozenset[str] = frozenset()  # of everybody who was forgotten
-        self._seen = 0  # the last event that was looked at for markers
+        self.markers: frozenset[str] = frozenset()  # of all people who were forgotten
+        self._seen = 0  # number of the last event that was read for markers
         self._problems: dict[str, str] = {}  # of reading and of writing
         self._since: dict[str, float] = {}
         self._read_at = self._wrote_at = time.monotonic()
@@ -52,7 +52,7 @@ class StoreMonitor:
         return None if self.reading else "the store of events does not answer"
 
     def worked(self, what: str) -> None:
-        """Whoever read or wrote says so."""
+        """To be called after a successful read or write."""
         moment = time.monotonic()
         if what == "reading":
             self._read_at = moment
@@ -63,7 +63,7 @@ class StoreMonitor:
             log.warning(f"event store: {what} works again, after {seconds:.0f} seconds")
 
     def failed(self, what: str, failure: Exception) -> None:
-        """The same, if it did not work. An outage is logged when it begins and when it ends."""
+        """To be called after a failed one. An outage is logged when it begins and when it ends."""
         reason = str(getattr(failure, "orig", None) or failure).strip().splitlines()
         line = reason[0] if reason else type(failure).__name__
         if what not in self._problems:
@@ -72,8 +72,9 @@ class StoreMonitor:
         self._problems[what] = f"{what} the store of events fails: {line}"
 
     def close(self) -> None:
-        """Wait for a look that is under way, which holds a connection: whoever closes the store
-        next would leave that one open. A look that hangs must not keep the service from ending."""
+        """Wait for a check that is under way, since it holds a connection that would stay open when
+        the store is closed. The wait is limited, so that a check that hangs does not keep the
+        service from ending."""
         self._ended.set()
         self._thread.join(END_SECONDS)
 

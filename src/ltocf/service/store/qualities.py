@@ -1,4 +1,4 @@
-"""How well each model's lists met reality, by the hour."""
+"""The live quality of each model's lists, by the hour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ltocf.service.store.tables import QUALITY, Quality
 
 
 def add_qualities(connection: sa.Connection, qualities: Sequence[Quality]) -> None:
-    """Add to what is known of a model's hour."""
+    """Add to the quality figures of models by hour."""
     insert = insert_into(QUALITY, connection.dialect)
     sums = {
         name: QUALITY.c[name] + insert.excluded[name] for name in ("events", "hits", "reciprocal")

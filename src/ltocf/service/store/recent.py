@@ -11,13 +11,13 @@ from ltocf.service.store.forgetting import spend
 from ltocf.service.store.tables import EVENTS
 
 HOUR = 3_600_000_000  # in microseconds
-COUNTED = 50_000  # events that are looked at; of earlier ones no hour is told
-NOBODY, TAKEN_BACK = "", "taken back"  # what stands in the place of an event that was removed
+COUNTED = 50_000  # the latest events, which are counted by hour; earlier ones are not
+NOBODY, TAKEN_BACK = "", "taken back"  # user and kind of the row that replaces a removed event
 FIELDS = ("user", "item", "time", "kind", "key", "number")
 
 
 def latest_events(store: EventStore, most: int) -> list[Event]:
-    """Everybody's latest events, the latest first."""
+    """The latest events of all people, the latest first."""
     query = sa.select(*(EVENTS.c[name] for name in FIELDS)).where(EVENTS.c.item.is_not(None))
     with store.engine.connect() as connection:
         rows = connection.execute(query.order_by(EVENTS.c.number.desc()).limit(most))
@@ -25,14 +25,14 @@ def latest_events(store: EventStore, most: int) -> list[Event]:
 
 
 def events_by_hour(store: EventStore, *, since_hour: int) -> dict[int, int]:
-    """Whole hours since 1970 and the events of each, from the latest that are looked at."""
+    """Whole hours since 1970 and the number of events in each, among the latest COUNTED events."""
     latest = _latest_times()
     hour = (latest.c.time // HOUR).label("hour")
     query = sa.select(hour, sa.func.count()).group_by(hour)
     with store.engine.connect() as connection:
         found = {int(row[0]): int(row[1]) for row in connection.execute(query)}
     if sum(found.values()) >= COUNTED:
-        found.pop(min(found))  # cut off in its middle
+        found.pop(min(found))  # the first hour is incomplete
     return {hour: events for hour, events in found.items() if hour >= since_hour}
 
 
@@ -52,10 +52,10 @@ def _latest_times() -> sa.Subquery:
 def take_back(
     store: EventStore, key: str, *, after: int, wanted: Callable[[], bool] = lambda: True
 ) -> Event | None:
-    """Remove the event with this key, if it came after this number; what was removed.
+    """Remove the event with this key, if it came after this number. Returns what was removed.
 
-    Its number stays taken, since others have read up to it, and its key stays spent: delivered
-    again, it does not come back.
+    Its number is not used again, since others have read up to it, and its key is remembered, so
+    that a redelivery does not bring it back.
     """
     query = sa.select(*(EVENTS.c[name] for name in FIELDS))
     with store.writing(wanted) as connection:

@@ -1,4 +1,4 @@
-"""The tables of an event store, and what their rows are to us."""
+"""The tables of an event store, and the classes of their rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVENTS = sa.Table(
     sa.Index("events_of_user", "user", "number"),
     sa.Index("events_of_pair", "user", "item", "number"),
 )
-# Digests of the keys of events that were forgotten: delivered again, they are not new.
+# Digests of the keys of forgotten events, so that a redelivered one is not new.
 SPENT_KEYS = sa.Table("spent_keys", tables, sa.Column("digest", sa.Text, primary_key=True))
 QUALITY = sa.Table(
     "quality",
@@ -43,7 +43,7 @@ ABOUT = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
-# Who took part in an experiment; removed with whoever is forgotten.
+# Who took part in an experiment. Rows of a person who is forgotten are removed.
 PARTICIPANTS = sa.Table(
     "experiment_people",
     tables,
@@ -57,7 +57,7 @@ PARTICIPANTS = sa.Table(
     sa.Column("converted", sa.Integer),  # did they take something that they were shown?
     sa.Index("experiment_outcomes", "experiment", "arm"),
 )
-# What became known of items since training; see items.py.
+# Changes of items since training; see items.py.
 ITEMS = sa.Table(
     "items",
     tables,
@@ -66,11 +66,13 @@ ITEMS = sa.Table(
     sa.Column("first", sa.BigInteger, nullable=False),  # of its first one
     sa.Column("time", sa.BigInteger, nullable=False),  # of the last, in microseconds
     sa.Column("attributes", sa.Text, nullable=False),  # a JSON object
-    sa.Column("whole", sa.Integer, nullable=False),  # all that it is; else over what it was
+    sa.Column(
+        "whole", sa.Integer, nullable=False
+    ),  # 1: these are all attributes; 0: they change some
     sa.Column("hidden", sa.Integer, nullable=False),
     sa.Index("items_by_number", "number"),
 )
-# What people were shown; removed with whoever is forgotten.
+# What people were shown. Rows of a person who is forgotten are removed.
 SHOWN = sa.Table(
     "shown",
     tables,
@@ -79,7 +81,9 @@ SHOWN = sa.Table(
     sa.Column("times", sa.BigInteger, nullable=False),
     sa.Column("time", sa.BigInteger, nullable=False),  # the last, in microseconds
     sa.Column("model", sa.Text, nullable=False),  # whose list it was in
-    sa.Column("taken", sa.Integer, nullable=False),  # an event of the two came after that
+    sa.Column(
+        "taken", sa.Integer, nullable=False
+    ),  # whether the person touched the item after that
     sa.Index("shown_by_model", "model", "taken"),
 )
 COLUMNS = [EVENTS.c[name] for name in ("user", "item", "time", "kind", "key", "number")]
@@ -87,18 +91,19 @@ COLUMNS = [EVENTS.c[name] for name in ("user", "item", "time", "kind", "key", "n
 
 @dataclass(frozen=True)
 class Event:
-    """Somebody touched an item. Without an item, everything before it is forgotten."""
+    """A person touched an item. A row without an item marks that everything before it is
+    forgotten."""
 
     user: str
     item: str | None
     time: int  # microseconds since 1970
     kind: str | None = None
-    key: str | None = None  # the same key again is the same event again
+    key: str | None = None  # an event with the same key is the same event
     number: int = 0  # given by the store
 
 
 class Quality(NamedTuple):
-    """How well a model's lists met the events of an hour."""
+    """How well a model's lists matched the events of an hour."""
 
     model: str
     hour: int  # since 1970

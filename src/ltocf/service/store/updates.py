@@ -1,4 +1,5 @@
-"""What became of each update: used, kept as a candidate, or refused, and by which figures."""
+"""The outcome of each update (used, kept as a candidate, or refused) with the figures that
+decided."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ UPDATES = sa.Table(
 
 
 class UpdateRecord(NamedTuple):
-    """`events` of them were checked on; without any there are no rates."""
+    """`events` is the number of events that the models were checked on; if it is 0, there are no
+    rates."""
 
     time: int  # microseconds since 1970
     outcome: str  # used, candidate or refused

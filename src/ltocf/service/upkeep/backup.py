@@ -1,4 +1,4 @@
-"""A run and its events as one file, and back from it; and removing what was learned."""
+"""Saves a run and its events as one file, and restores them; removes events that were learned."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ FORMAT = 1
 
 class BackupCounts(NamedTuple):
     files: int
-    rows: int  # of the store
+    rows: int  # rows of the store
 
 
 def back_up(root: Path, store: EventStore, path: Path) -> BackupCounts:
     """Write the run, all its versions, and the store into one file, whole or not at all.
 
-    While the run is copied nobody can update it; the store is read after it, at one moment, so
-    that it holds all that the run has not learned. Events go on being committed.
+    While the run is copied it cannot be updated. The store is read after it, at one moment, so that
+    it contains all that the run has not learned. Events can be committed all the while.
     """
     refuse_foreign(root)
     digests: dict[str, str] = {}
@@ -56,13 +56,13 @@ def back_up(root: Path, store: EventStore, path: Path) -> BackupCounts:
         manifest = Path(folder) / MANIFEST
         manifest.write_text(json.dumps({"format": FORMAT, "files": digests}), encoding="utf-8")
         archive.add(manifest, MANIFEST)
-    os.chmod(path, 0o600)  # it names people
+    os.chmod(path, 0o600)  # it contains ids of people
     return BackupCounts(len(digests) - 1, rows)
 
 
 def restore(path: Path, root: Path, where: str | None) -> BackupCounts:
-    """The run at `root`, which must not be there, and its events in `where`, which must be empty,
-    by default the run's own file."""
+    """Restore the run at `root`, which must not exist, and its events in `where`, which must be
+    empty and is by default the run's own file."""
     if root.exists():
         raise RunError(f"{root}: already exists; restore to another place, or move it away")
     with _unpacked(path, root) as (folder, manifest):
@@ -82,7 +82,7 @@ def restore(path: Path, root: Path, where: str | None) -> BackupCounts:
 
 
 def prune_learned(root: Path, store: EventStore) -> int:
-    """Remove events that every kept version of the run has learned from; how many."""
+    """Remove events that every kept version of the run has learned from. Returns how many."""
     refuse_foreign(root)
     learned = []
     with writing(root, error=RunError):
@@ -102,7 +102,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 @contextmanager
 def _unpacked(path: Path, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """The backup's files beside where they are to go, and their digests."""
+    """The backup's files, unpacked beside their destination, and their digests."""
     root.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".restoring-", dir=root.parent))
     try:

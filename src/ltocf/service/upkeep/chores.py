@@ -1,4 +1,4 @@
-"""What goes on beside the answers: following the versions of a run, and training the events in."""
+"""Background work: switching to new versions of a run, and regular updates from events."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from ltocf.service.store.events import EventStore
 from ltocf.storage.digests import FILE as DIGESTS
 
 log = logging.getLogger("ltocf.service")
-LOOK_SECONDS = 1.0  # how often a service looks whether its run has another version
-END_SECONDS = 20.0  # for an update to end when the service does
+LOOK_SECONDS = 1.0  # between two checks whether the run has another version
+END_SECONDS = 20.0  # for an update to end after the service ends
 
 
 def digest_of(path: Path) -> str:
-    """By what is in it: a run that was trained anew in the same place has the same number."""
+    """Identifies a version by its contents, since a run that was trained again in the same place
+    has the same number."""
     try:
         return hashlib.sha256((path / DIGESTS).read_bytes()).hexdigest()[:16]
     except FileNotFoundError:
@@ -35,14 +36,15 @@ def digest_of(path: Path) -> str:
 
 
 def load_served(root: Path, store: EventStore, version: int | None = None) -> ServedModel:
-    """A version of a run, by default the one in use, with its place in the store's events."""
+    """A version of a run, by default the one in use, with the last event of the store that it has
+    learned from."""
     version = in_use(root).current if version is None else version
     path = version_path(root, version)
     return ServedModel.of_run(Run.at(path), str(version), store, digest_of(path))
 
 
 def follow(root: Path, live: Engine, trial: Trial) -> None:
-    """Serve whatever version the run has in use, from a second after it changed."""
+    """Switch to the version that the run has in use, within a second of a change."""
     said = ""
     while not live.closed.wait(LOOK_SECONDS):
         try:
@@ -55,13 +57,13 @@ def follow(root: Path, live: Engine, trial: Trial) -> None:
             said, live.run_problem = "", None
         except (LtocfError, OSError, SQLAlchemyError) as error:
             live.run_problem = f"still serving version {live.served.version}: {error}"
-            if live.run_problem != said:  # once, not each second
+            if live.run_problem != said:  # log it once, not each second
                 log.warning(live.run_problem)
             said = live.run_problem
 
 
 def update_regularly(run: Path, store: str, seconds: float, ended: threading.Event) -> None:
-    """Train the events in beside the service, in a process of its own, until `ended`."""
+    """Run an update from events regularly, in a process of its own, until `ended`."""
     command = [sys.executable, "-m", "ltocf", "update", str(run)]
     environment = os.environ | {"LTOCF_EVENTS": store}
     while not ended.wait(seconds):
@@ -72,7 +74,9 @@ def update_regularly(run: Path, store: str, seconds: float, ended: threading.Eve
         said.start()
         while said.is_alive() and not ended.wait(0.1):
             pass
-        if process.poll() is None:  # the service ends, and so does this: nothing is half-done
+        if (
+            process.poll() is None
+        ):  # the service ends, and so does the update; it leaves nothing half-done
             process.terminate()
             try:
                 process.wait(END_SECONDS)

@@ -1,5 +1,5 @@
-"""The loop closes: events become training data, and the model that learned from them must first do
-as well on the events after them as the one it replaces."""
+"""Updates from events: events become training data. The new model replaces the old one only if it
+ranks the events after them as well."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ from ltocf.service.store.events import Event, EventStore
 from ltocf.service.store.items import item_changes
 from ltocf.service.store.updates import record_update
 
-CATALOGUE = "catalogue"  # in a data set's origin: the last change of items that is in it
-CHECKED = 0.2  # the share of the events, the latest, that the new model is checked on
-AT_MOST = 2000  # of them
-LIKE, HIDDEN = "1.0", "-inf"  # what an event counts, as text
+CATALOGUE = (
+    "catalogue"  # key in a data set's origin: number of the last change of items that it contains
+)
+CHECKED = 0.2  # the latest share of the events, on which the new model is checked
+AT_MOST = 2000  # events that are checked
+LIKE, HIDDEN = "1.0", "-inf"  # the weight of an event, as text
 WORSE = 2.0  # standard errors by which the new model may not be worse
 
 
 @dataclass(frozen=True)
 class Check:
-    """How the old and the new model ranked the items of the events that neither had learned."""
+    """How the old and the new model ranked the items of events that neither has learned from."""
 
     events: int
     old_hit_rate: float
@@ -47,14 +49,14 @@ class Check:
 
 
 def forgotten_by(store: EventStore, run: Run) -> Forgotten:
-    """Which ids belong to people whom the store was told to forget since the run's last update."""
+    """Selects from ids those of people who were forgotten since the run's last update."""
     markers = store.forgotten(run.dataset.origin.get(LEARNED, {}).get(store.id, 0))
     return lambda ids: store.forgotten_among(ids, markers)
 
 
 def ever_forgotten_by(store: EventStore) -> Forgotten:
-    """Which ids belong to people whom the store was ever told to forget and who did not come back:
-    a log may still have them."""
+    """The same for people who were ever forgotten and did not come back, since a log may still
+    contain them."""
     markers = store.forgotten()
     return lambda ids: [
         id_ for id_ in store.forgotten_among(ids, markers) if not store.has(str(id_))
@@ -62,7 +64,8 @@ def ever_forgotten_by(store: EventStore) -> Forgotten:
 
 
 def purge(run: Run, store: EventStore, progress: Progress = silent) -> Run:
-    """The run without anybody who asked to be forgotten, and a store without a trace of them."""
+    """Remove people who asked to be forgotten from the run, and erase what the store still has of
+    them."""
     found = forget_people(run, forgotten_by(store, run), progress)
     if found is not run:
         store.rewrite()
@@ -81,10 +84,10 @@ def update_from_events(
 ) -> tuple[Run, Growth, Check | None]:
     """A new version of the run that has learned from the events since its last update.
 
-    The latest share `checked` of them is not learned but checked on: they go on counting as events
-    until the next update. People who asked to be forgotten leave the run first, whatever becomes of
-    the rest. If the new model is clearly worse, a RunError, and the run stays as it is. A
-    `candidate` is kept beside the version in use, for an experiment.
+    The latest share `checked` of them is used for checking and not learned: these still count as
+    events until the next update. People who asked to be forgotten are removed from the run first,
+    even if the rest fails. If the new model is clearly worse, a RunError is raised and the run
+    stays as it is. A `candidate` is kept beside the version in use, for an experiment.
     """
     run = purge(run, store, progress)
     with updating(run, candidate=candidate) as path:
@@ -128,8 +131,8 @@ def update_from_events(
 
 
 def with_changed_items(dataset: Dataset, store: EventStore) -> Dataset:
-    """The data set with what became known of items since its last update; what was taken off the
-    shelf stays, as hidden. The same data set if there is nothing."""
+    """The data set with the changes of items since its last update; deleted items stay, marked as
+    hidden. The same data set if nothing changed."""
     learned = dict(dataset.origin.get(CATALOGUE, {}))
     changes, last = item_changes(store)
     if not changes or last == learned.get(store.id):
@@ -151,7 +154,7 @@ def with_changed_items(dataset: Dataset, store: EventStore) -> Dataset:
 def _with_events(
     dataset: Dataset, events: Sequence[Event], counts_of: Callable[[Event], float]
 ) -> tuple[Dataset, Growth]:
-    """The data set with what events amount to: likes, and what takes likes back or hides."""
+    """The data set with these events: likes, and those that take likes back or hide."""
     train = dataset.split.train
     frame = pl.DataFrame(
         {
@@ -166,7 +169,7 @@ def _with_events(
         return dataset, Growth(0, 0, 0, 0)
     weigh = {text: HIDE if text == HIDDEN else text for text in frame["kind"].unique()}
     if not any(float(text) > 0 for text in weigh):
-        weigh[LIKE] = LIKE  # a table needs one, whether or not there was any
+        weigh[LIKE] = LIKE  # a table of weights needs a like, even if no event was one
     contents = read_more(
         dataset,
         frame,
@@ -189,15 +192,15 @@ def compare(
     old: ServedModel, new: ServedModel, store: EventStore, events: Sequence[Event]
 ) -> tuple[Check, bool] | None:
     """Both models on events that neither has learned from, and whether the new one is clearly
-    worse: by more than two standard errors of the difference in 1 / rank. None if neither has
-    anything to say about any of them."""
+    worse: by more than two standard errors of the difference in 1 / rank. None if neither can rank
+    any of them."""
     ranks = [np.asarray(ranks_before(served, store, events)) for served in (old, new)]
     both = (ranks[0] > 0) & (ranks[1] > 0) if len(events) else np.zeros(0, dtype=bool)
     if not both.any():
         return None
     before, after = (_reciprocal(rank[both]) for rank in ranks)
     gain = after - before
-    # One event has no spread, so that alone it can never refuse a model.
+    # A single event has no spread, so it can never refuse a model by itself.
     error = float(gain.std(ddof=1)) / sqrt(len(gain)) if len(gain) > 1 else np.inf
     check = Check(
         events=int(both.sum()),

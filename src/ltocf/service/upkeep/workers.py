@@ -25,9 +25,9 @@ Serve = Callable[[Settings, socket.socket, Callable[[], None]], None]
 log = logging.getLogger("ltocf.service")
 _CONTEXT = multiprocessing.get_context("spawn")
 START_SECONDS = 120.0  # in which a new process must answer
-END_SECONDS = 20.0  # what is answered now may be answered to the end
+END_SECONDS = 20.0  # requests under way may be finished in that time
 LOOK_SECONDS = 0.2
-AGAIN_SECONDS = 1.0  # between two starts, should each one die at once
+AGAIN_SECONDS = 1.0  # between two starts, if each one dies at once
 
 
 def run_workers(
@@ -38,15 +38,15 @@ def run_workers(
     started: Callable[[], None],
     reload: Callable[[], tuple[Settings, int]] | None = None,
 ) -> None:
-    """Serve in so many processes until a signal ends them; `started` is called once, when the first
-    one answers. If none ever does, an LtocfError.
+    """Serve in this many processes until a signal ends them; `started` is called once, when the
+    first one answers. If none ever does, an LtocfError is raised.
 
-    On SIGHUP `reload` says with which settings and how many to go on: new processes start on the
-    same socket, and the old ones end once the new ones answer, so that nobody is turned away. If
-    the new ones do not, the old ones stay.
+    On SIGHUP, `reload` returns new settings and a number of processes. New processes then start on
+    the same socket, and the old ones end once the new ones answer, so that no request is refused.
+    If the new ones do not answer, the old ones stay.
 
-    uvicorn's own supervisor kills a worker that does not answer it within five seconds, which
-    importing torch may take; and its workers outlive it if it is killed.
+    This is not uvicorn's own supervisor, because that kills a worker which does not answer within
+    five seconds (importing torch may take as long), and its workers outlive it if it is killed.
     """
     ended, asked, context = threading.Event(), threading.Event(), _CONTEXT
     answering = context.Event()
@@ -59,7 +59,7 @@ def run_workers(
     def start() -> SpawnProcess:
         arguments = (serve, settings, listening, answering)
         process = context.Process(target=_work, args=arguments)
-        # Ctrl-C reaches every process. A worker inherits that it is ignored until it serves.
+        # Ctrl-C reaches every process. Workers inherit that it is ignored, until they serve.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         process.start()
         signal.signal(signal.SIGINT, end)
@@ -112,7 +112,8 @@ def run_workers(
 
 
 def _answers(answering: Event, fresh: list[SpawnProcess], ended: threading.Event) -> bool:
-    """Whether one of the new processes answers before all else is over."""
+    """Whether one of the new processes answers before they all die, time is up, or the service
+    ends."""
     give_up = time.monotonic() + START_SECONDS
     while not answering.wait(LOOK_SECONDS):
         alive = any(process.is_alive() for process in fresh)

@@ -1,4 +1,4 @@
-"""Answers that are worth it, compressed for clients that can read that."""
+"""Compresses long answers for clients that accept it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import gzip
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LEAST_BYTES = 2000  # below, a packet is not saved
+LEAST_BYTES = 2000  # a shorter answer would not save a packet
 MANY_BYTES = 100_000  # about a millisecond of compressing
-LEVEL = 1  # of lists, most of what is to be gained for a tenth of the time
+LEVEL = 1  # on lists, most of the gain of higher levels for a tenth of the time
 KINDS = (b"application/json", b"text/")
 
 
 class Compression:
-    """ASGI middleware for answers that are sent in one piece. What holds a secret beside what a
-    client chose could be guessed from its length: no answer of ours holds one."""
+    """ASGI middleware for answers that are sent in one piece. If an answer contained a secret as
+    well as text chosen by a client, its compressed length could reveal the secret (the BREACH
+    attack); none of our answers contains one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -35,7 +36,7 @@ class Compression:
                 head, start = start, None
                 body = message.get("body", b"")
                 if not message.get("more_body") and len(body) >= LEAST_BYTES and _fits(head):
-                    # What is large is compressed beside the event loop, which others wait for.
+                    # Large answers on another thread, since all requests wait for the event loop.
                     pressed = (
                         await asyncio.to_thread(_compress, body)
                         if len(body) > MANY_BYTES

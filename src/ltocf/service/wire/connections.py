@@ -1,5 +1,5 @@
-"""Connections that cannot be held open for nothing: deadlines for headers, bodies and readers, a
-limit on the size of headers, and a limit on how many connections there are."""
+"""Limits on connections, so that idle clients cannot exhaust them: deadlines for headers, bodies
+and reading, and limits on the size of headers and on the number of connections."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ SPARE_FILES = 64  # for the database, the run and the libraries
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What one client may take of the server."""
+    """What a client may use of the server."""
 
     head_seconds: float = 10.0  # from the first byte of a request, or the connection, to its body
     body_seconds: float = 30.0  # from the headers to the end of the body
-    read_seconds: float = 30.0  # for a client that does not take its answer
+    read_seconds: float = 30.0  # for a client that does not read its answer
     head_bytes: int = 32_768  # of the request line and the headers
     connections: int = 4096
 
 
 def raise_file_limit(limits: ConnectionLimits) -> int:
-    """How many connections the operating system allows, once this process has asked for more."""
-    if sys.platform == "win32":  # which knows no such limit
+    """Ask the operating system for as many open files as it allows. Returns the number of
+    connections that fit."""
+    if sys.platform == "win32":  # which has no such limit
         return limits.connections
     import resource
 
@@ -55,22 +56,24 @@ def make_room_for_files(files: int) -> None:
 
     opened = os.open(os.devnull, os.O_RDONLY)
     try:
-        os.close(fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, files - 1))  # that number, or the next
-    except OSError:  # none is left: the table is as large as it may be
+        os.close(
+            fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, files - 1)
+        )  # uses that number or the next free one
+    except OSError:  # no number is free: the table is already as large as allowed
         pass
     finally:
         os.close(opened)
 
 
 def limited_protocol(limits: ConnectionLimits) -> Callable[..., LimitedProtocol]:
-    """What uvicorn makes of each connection: `uvicorn.Config(http=limited_protocol(limits))`."""
+    """The protocol class for `uvicorn.Config(http=limited_protocol(limits))`."""
     most = raise_file_limit(limits)
     make_room_for_files(most + SPARE_FILES)
     return partial(LimitedProtocol, limits=limits, most=most)
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """uvicorn waits for a client without end; this one does not.
+    """uvicorn waits for a client without limit; this protocol does not.
 
     When there are too many connections, the one that has waited longest for the rest of a request
     is closed, so that a new client always gets in.
@@ -84,7 +87,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def waits(self) -> bool:
-        """Whether nothing is being answered here: the next move is the client's."""
+        """Whether this connection waits for the client, and no answer is under way."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -170,7 +173,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if what is None or not self.waits:
             self.transport.abort()
         elif self.cycle is not None and self.cycle.response_started:
-            self.transport.abort()  # half an answer is out; there is no room for another
+            self.transport.abort()  # part of an answer was sent: no error can follow
         else:
             self._refuse(408, "Request Timeout", f"{what} took too long")
 
@@ -181,7 +184,7 @@ class LimitedProtocol(HttpToolsProtocol):
         head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
         head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # whoever waits for the body hears of it
+            self.cycle.disconnected = True  # ends the wait of a handler for the body
             self.cycle.message_event.set()
         self.transport.write((head + body).encode())
         self.transport.close()

@@ -1,4 +1,4 @@
-"""What goes over the wire."""
+"""Bodies of answers."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from pydantic import BaseModel, Field
 
 
 class EventReceipt(BaseModel):
-    """These events are on disk, and the next list knows them."""
+    """These events are on disk, and the next list takes them into account."""
 
     accepted: int
-    repeated: int = Field(description="Events whose key was there already.")
+    repeated: int = Field(
+        description="Events that were not stored again, because their key was stored already."
+    )
 
 
 class ImpressionReceipt(BaseModel):
-    """These are counted: what is shown often and never taken fades from a person's list."""
+    """These are counted: items that are shown often and never taken fade from a person's list."""
 
     counted: int
 
 
 class ItemReceipt(BaseModel):
-    """These items are on disk as they were sent, and the next list knows them."""
+    """These items are on disk as they were sent, and the next list uses them."""
 
     changed: int
 
 
 class Item(BaseModel):
-    item: str = Field(description="An id; whole numbers too are texts here.")
+    item: str = Field(description="An id, always as a string, even if it is a whole number.")
     name: str
-    about: dict[str, Any] = Field(description="What else the data set has to display.")
+    about: dict[str, Any] = Field(description="Other columns of the data set to display.")
 
 
 class Reason(Item):
@@ -41,7 +43,7 @@ class Reasons(BaseModel):
 
     score: float
     own: float = Field(description="From the user's own vector.")
-    popularity: float = Field(description="What the item has with everybody.")
+    popularity: float = Field(description="The item's popularity, the same for all people.")
     because: list[Reason]
     others: float = Field(description="From the rest of the history.")
 
@@ -55,9 +57,9 @@ class ListedItem(Item):
 
 class OneList(BaseModel):
     user: str | None = None
-    arm: str | None = Field(None, description="Of the experiment, if there is one.")
+    arm: str | None = Field(None, description="The arm of the experiment, if there is one.")
     source: Literal["model", "popularity"] = Field(
-        description="'popularity' for those of whom nothing is known yet."
+        description="'popularity' for people without a history."
     )
     items: list[ListedItem]
     stale: bool = Field(
@@ -136,12 +138,12 @@ class FoundUsers(BaseModel):
 
 
 class HistoryEntry(Item):
-    time: str | None = Field(description="When, if the data set knows.")
+    time: str | None = Field(description="The time, if the data set has times.")
 
 
 class HistoryOut(BaseModel):
     user: str
-    known: bool = Field(description="Whether they were there in training.")
+    known: bool = Field(description="Whether the user is in the training data.")
     items: list[HistoryEntry] = Field(description="The latest first.")
 
 
@@ -151,7 +153,7 @@ class Status(BaseModel):
 
 
 class Readiness(Status):
-    reading: bool = Field(description="Whether lists know the latest events.")
+    reading: bool = Field(description="Whether lists take the latest events into account.")
     writing: bool = Field(description="Whether events are taken.")
     problem: str | None = Field(description="What is wrong, if anything is.")
 
@@ -167,7 +169,7 @@ class Epoch(BaseModel):
 
 
 class LiveQuality(BaseModel):
-    """How well a model's lists met the events of people with a history."""
+    """How well a model's lists matched the events of people with a history."""
 
     model: str
     hour: int = Field(description="Since 1970; of a sum, its first.")
@@ -196,7 +198,7 @@ class ModelOut(BaseModel):
     boards: list[str]
     metrics: dict[str, float] = Field(description="On the test set.")
     epochs: list[Epoch]
-    times: list[float] = Field(description="When the ODE's states are read.")
+    times: list[float] = Field(description="The times at which the states of the ODE are read.")
     response: dict[str, list[float]] | None = Field(
         description="What the model makes of each eigenvalue x of the graph."
     )

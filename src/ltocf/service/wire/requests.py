@@ -1,4 +1,4 @@
-"""What comes over the wire; what a request does not know, it refuses."""
+"""Bodies of requests; unknown fields are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _readable(text: str) -> str:
 
 
 def _addressable(text: str) -> str:
-    """What a URL can name, and a line of a log can hold."""
+    """An id that fits into a URL's path and into a line of a log."""
     if any(unicodedata.category(character) == "Cc" for character in text):
         raise ValueError("an id may not contain a newline or another control character")
     if text in (".", ".."):
@@ -37,7 +37,7 @@ def _addressable(text: str) -> str:
 
 
 def _text(pattern: str, least: int = 1, most: int = LONGEST_ID) -> Any:
-    """The pattern is for the schema alone: in a message it would be a riddle."""
+    """A text with a pattern that is only in the schema: a message that quotes it would not help."""
     return Field(min_length=least, max_length=most, json_schema_extra={"pattern": pattern})
 
 
@@ -53,7 +53,7 @@ NewText = Annotated[
 
 
 def _whole(value: object) -> object:
-    """To JSON 3.0 is a whole number, and true is none."""
+    """A whole number: in JSON 3.0 is one, and true is not."""
     if isinstance(value, bool | str):
         raise ValueError("should be a whole number")
     if isinstance(value, int) and not -(2**53) < value < 2**53:
@@ -67,7 +67,7 @@ def _written(value: object) -> object:
     return value
 
 
-# What JSON carries safely.
+# Whole numbers up to these are exact in JSON.
 Integer = Annotated[int, Field(gt=-(2**53), lt=2**53), BeforeValidator(_whole)]
 Length = Annotated[int, Field(ge=1, le=MOST_K), BeforeValidator(_whole)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_written)]
@@ -81,13 +81,13 @@ Items = Annotated[list[Id], Field(max_length=MOST_ITEMS)]
 
 
 class StrictRequest(BaseModel):
-    """A request: what it does not know, it refuses."""
+    """The base of requests; an unknown field is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class EventIn(StrictRequest):
-    """Somebody touched an item."""
+    """A person touched an item."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -103,8 +103,8 @@ class EventIn(StrictRequest):
     )
     kind: ShortText | None = Field(
         None,
-        description="Such as 'click' or 'purchase'. It counts what the data set's own log was told "
-        "(--weigh); a 'return' takes a like back, and a 'dislike' is never listed again.",
+        description="Such as 'click' or 'purchase'. Its weight is that of --weigh; without one, a "
+        "'return' takes a like back, and after a 'dislike' the item is never listed again.",
     )
     key: Text | None = Field(
         None, description="Names this event: delivered again with the same key, it counts once."
@@ -117,7 +117,7 @@ class EventIn(StrictRequest):
 
 
 class ImpressionsIn(StrictRequest):
-    """What somebody was shown, taken or not."""
+    """Items that a person was shown, taken or not."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"user": "ann", "items": ["tea", "jazz"]}]}
@@ -150,11 +150,13 @@ Attributes = Annotated[
 
 
 class ItemIn(StrictRequest):
-    """What became known of an item."""
+    """A change of an item."""
 
     item: NewId
     attributes: Attributes = {}
-    hidden: Flag | None = Field(None, description="It is taken off the shelf, or put back.")
+    hidden: Flag | None = Field(
+        None, description="true hides the item from all lists, false shows it again."
+    )
 
 
 class ItemsIn(StrictRequest):
@@ -185,10 +187,10 @@ class RuleTexts(NamedTuple):
 
 
 class ListOptions(StrictRequest):
-    """What a list is made of."""
+    """The options of a list."""
 
     k: Length = 10
-    exclude: Items = Field([], description="Items that are never chosen.")
+    exclude: Items = Field([], description="Items that must not be in the list.")
     candidates: Items | None = Field(
         None, min_length=1, description="The only items to choose from."
     )
@@ -208,7 +210,9 @@ class ListOptions(StrictRequest):
         description="From 0 (by score alone) to 1 (as unlike as can be).",
     )
     alike_by: AlikeBy = Field("attributes", description="What makes two items alike.")
-    keep_seen: bool = Field(False, strict=True, description="Also what they already have.")
+    keep_seen: bool = Field(
+        False, strict=True, description="Also list items that they already have."
+    )
     reasons: bool = Field(False, strict=True, description="Add the exact reasons to each item.")
 
     @property
@@ -226,7 +230,7 @@ class ListsOfUsers(ListOptions):
 
 
 class ListOfHistory(ListOptions):
-    """A list for somebody new, by what they have."""
+    """A list for a new person, by the items that they have."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"history": ["tea", "jazz"], "k": 2, "reasons": True}]}

@@ -27,7 +27,7 @@ async def ask(
     body: bytes = b"",
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """What the app answers to a request for a path, with its query, from this machine."""
+    """The app's answer to a request for a path and query, as from this machine."""
     path, _, query = target.partition("?")
     sent = {"host": "127.0.0.1", "content-length": str(len(body))} | dict(headers or {})
     if body:
@@ -51,7 +51,7 @@ async def ask(
 
     async def receive() -> Message:
         nonlocal sent_body
-        if sent_body:  # and then this client waits for its answer
+        if sent_body:  # the whole body was sent: wait for the answer
             await asyncio.Event().wait()
         sent_body = True
         return {"type": "http.request", "body": body, "more_body": False}

@@ -1,4 +1,4 @@
-"""Work that waits is done together: a thread takes whatever has come while it was busy."""
+"""Batches: a thread takes all the work that came while it was busy, and does it together."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ Answer = TypeVar("Answer")
 
 
 class Late(Busy):
-    """The first of two gave no answer, or not in time."""
+    """The first of two batchers gave no answer in time."""
 
 
 class _Waiting(NamedTuple, Generic[Asked, Answer]):
     asked: Asked
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    hand_on: Callable[[Answer], None] | None = None  # instead of giving it to the future
+    hand_on: Callable[[Answer], None] | None = (
+        None  # called with the answer, which then does not go to the future
+    )
 
 
 class Batcher(Generic[Asked, Answer]):
-    """Calls `work` on threads of its own, with all that is asked at the time.
+    """Calls `work` on threads of its own, with all requests that wait at the time.
 
-    `work` returns an answer or an exception for each. A lone request does not wait for company.
+    `work` returns an answer or an exception for each. A single request does not wait for others.
     """
 
     def __init__(
@@ -67,9 +69,9 @@ class Batcher(Generic[Asked, Answer]):
     async def then(
         self, asked: Asked, others: Batcher[Next, Last], following: Callable[[Answer], Next]
     ) -> Last:
-        """What others answer to what follows from the answer, which goes from one's thread to the
-        other's: an event loop between them would have to wake up for each. Late if there is none
-        from these, in time, and Busy if the others take too long."""
+        """Ask this batcher, then ask `others` for what `following` makes of the answer. The answer
+        goes directly from one thread to the other, without waking up the event loop in between.
+        Late if this batcher does not answer in time, and Busy if `others` take too long."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Last] = loop.create_future()
         timer: asyncio.TimerHandle
@@ -110,7 +112,7 @@ class Batcher(Generic[Asked, Answer]):
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
-            thread.join(END_SECONDS)  # one may wait for a database that is frozen
+            thread.join(END_SECONDS)  # limited, since the thread may wait for a database that hangs
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
@@ -126,7 +128,7 @@ class Batcher(Generic[Asked, Answer]):
                 batch.append(another)
             wanted = [
                 one for one in batch if not one.future.done()
-            ]  # given up, or the client has gone
+            ]  # timed out, or the client has disconnected
             if wanted:
                 answers = self._answers([one.asked for one in wanted])
                 _deliver(*_handed_on(wanted, answers))
@@ -141,7 +143,7 @@ class Batcher(Generic[Asked, Answer]):
 def _handed_on(
     batch: Sequence[_Waiting[Asked, Answer]], answers: Sequence[Answer | Exception]
 ) -> tuple[list[_Waiting[Asked, Answer]], list[Any]]:
-    """What is left to be delivered once the others' answers have been handed on."""
+    """Hand on the answers that have a `hand_on`; returns the rest, to be delivered."""
     left, theirs = [], []
     for one, answer in zip(batch, answers, strict=True):
         outcome: Any = answer

@@ -1,5 +1,5 @@
-"""Work that takes long is done slice by slice, in turn with other such work, and given up when
-nobody waits for it; what is short goes first."""
+"""Long work is done in slices that take turns with those of other long work, after any short work.
+It stops when nobody waits for it any more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ltocf.service.problems import Busy
 T = TypeVar("T")
 Slices = Generator[None, None, T]  # yields after each slice; what it returns is the answer
 PAUSE_SECONDS = 0.001
-LONGEST_PAUSE_SECONDS = 0.01  # a slice waits no longer than this for what is short
+LONGEST_PAUSE_SECONDS = 0.01  # the longest that a slice waits for short work
 
 
 class _Job(NamedTuple):
@@ -36,7 +36,7 @@ class SliceQueue:
         seconds: float,
         at_once: int = 4,
         waiting: int = 32,
-        first: Callable[[], bool] = lambda: False,  # whether something shorter is to be done
+        first: Callable[[], bool] = lambda: False,  # whether short work is waiting
     ) -> None:
         self._seconds, self._at_once, self._most, self._first = seconds, at_once, waiting, first
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
