@@ -94,13 +94,13 @@ def test_the_own_part_is_the_response_at_zero_times_the_users_vector(town, hamle
     assert town.explain(user, item).own == pytest.approx(expected, rel=1e-4, abs=1e-7)
 
 
-def test_popularity_has_no_reason_in_anybodys_history(hamlet):
+def test_a_score_by_popularity_alone_has_no_reason_in_the_history(hamlet):
     recommender = fit("popularity", hamlet)
     item = hamlet.split.train.item_ids.ids[0]
     why = recommender.explain(hamlet.split.train.user_ids.ids[0], item)
     assert why.popularity == pytest.approx(np.log1p(hamlet.split.train.item_degrees[0]), rel=1e-6)
     assert why.because["contribution"].abs().max() == 0
-    assert "nothing in the history" in why.sentence()
+    assert "no item of the history" in why.sentence()
 
 
 @pytest.mark.parametrize("name", sorted(SUMS - {"popularity"}))
@@ -165,7 +165,7 @@ def test_an_item_does_not_explain_itself():
 
 
 def test_a_score_that_is_not_positive_has_no_because():
-    assert why_of(-1).sentence() == "not recommended: more speaks against it than for it"
+    assert why_of(-1).sentence() == "not recommended: its score is not above 0"
 
 
 @pytest.mark.parametrize("name", ["gfcf", "chebycf", "rp3beta"])

@@ -93,7 +93,7 @@ def test_the_latest_events_are_kept_for_the_check_and_learned_the_next_time(run,
     again, rest, _ = update_from_events(Run.open(updated.path.parent.parent), store, checked=0)
     assert rest.interactions + rest.repeated == last // 5
     assert again.dataset.origin[LEARNED][store.id] == last
-    with pytest.raises(DataError, match="has no event that the run has not learned from"):
+    with pytest.raises(DataError, match="has no new events since the run was last updated"):
         update_from_events(Run.open(updated.path.parent.parent), store)
 
 
@@ -195,7 +195,7 @@ def test_the_command_line_updates_from_the_runs_own_events(run, ltocf):
     assert (served["status"], served["model"]) == ("ready", "2")
     assert ltocf("update", run.path, "--check", 0)[0] == 0
     code, _, err = ltocf("update", run.path)
-    assert code == 2 and "has no event that the run has not learned from" in err
+    assert code == 2 and "has no new events since the run was last updated" in err
 
 
 def test_without_a_log_and_events_an_update_asks_for_them(run, ltocf):

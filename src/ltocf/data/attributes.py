@@ -10,7 +10,7 @@ import polars as pl
 
 Kind = Literal["text", "category", "tags", "number", "time", "flag"]
 TAGS, TIMES = pl.List(pl.String), pl.Datetime("us")
-# What columns with a meaning of their own are called; compared without case and punctuation.
+# Usual names of columns that have a meaning; compared without case and punctuation.
 ROLES = {
     "name": "name title label displayname productname itemname",
     "picture": "picture pictureurl image imageurl img photo photourl thumbnail cover poster",
@@ -41,8 +41,8 @@ DATES = (
 def typed_attribute(column: pl.Series, *, from_text: bool) -> pl.Series:
     """The column as one of the kinds of attributes.
 
-    Text that is all dates is times, and 'a|b|c' or a JSON list is a list of tags. Only where every
-    column is text (`from_text`) may numbers and yes or no be hidden in it.
+    Text that is all dates is times, and 'a|b|c' or a JSON list is a list of tags. Text is also read
+    as numbers or as yes and no, but only if every column is text (`from_text`).
     """
     dtype = column.dtype
     if isinstance(dtype, pl.List | pl.Array):
@@ -59,7 +59,7 @@ def typed_attribute(column: pl.Series, *, from_text: bool) -> pl.Series:
 
 
 def _typed_text(text: pl.Series, from_text: bool) -> pl.Series:
-    """Each way of reading counts only if it reads every value."""
+    """A way of reading counts only if it reads every value."""
     values = text.drop_nulls().str.strip_chars()
     words = column_called([text.name], f"{ROLES['name']} {ROLES['picture']}".split())
     if words is not None:
@@ -97,7 +97,7 @@ def _split_tags(text: pl.Series) -> pl.Series:
 
 
 def typed_value(kind: Kind | None, value: Any) -> Any:
-    """A value of JSON or of a form as an attribute of this kind holds it; else a ValueError."""
+    """A value from JSON or a form, converted to this kind of attribute; else a ValueError."""
     if value is None or value == "":
         return None
     if isinstance(value, list | tuple) and kind in (None, "tags"):
@@ -114,7 +114,7 @@ def typed_value(kind: Kind | None, value: Any) -> Any:
 
 
 def kind_of_value(value: Any) -> Kind:
-    """What an attribute is that has this value of JSON, before anything else is known of it."""
+    """The kind of an attribute with this value from JSON, as a first guess."""
     if isinstance(value, bool):
         return "flag"
     if isinstance(value, int | float):
@@ -123,7 +123,8 @@ def kind_of_value(value: Any) -> Kind:
 
 
 def kind_by_name(name: str) -> Kind | None:
-    """What an attribute must be for its meaning, before any item has it."""
+    """The kind that an attribute of this name must have because of its meaning, before any item has
+    it."""
     for role, kind in KINDS_OF_ROLES.items():
         if column_called([name], ROLES[role].split()) is not None:
             return kind
@@ -138,7 +139,7 @@ def as_flag(value: Any) -> bool:
 
 
 def as_moment(value: Any) -> datetime:
-    """A date as people write it in ISO's form, or seconds since 1970; without a zone it is UTC."""
+    """A time from a date in ISO's format or from seconds since 1970; without a zone it is UTC."""
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, int | float):
@@ -153,7 +154,7 @@ def plain(name: str) -> str:
 
 
 def column_called(columns: Sequence[str], words: Sequence[str]) -> str | None:
-    """The column with the first of these names that there is."""
+    """The first column that has one of these names; earlier names win."""
     called = {plain(name): name for name in reversed(columns)}
     return next((called[word] for word in words if word in called), None)
 

@@ -1,7 +1,7 @@
 """The attributes of the items, typed, with a row for each item.
 
-A catalogue never changes. What a service learns of its items makes another one, in which every old
-item keeps its row and new ones come after them.
+A catalogue is immutable. Changes make a new one, in which every old item keeps its row and new ones
+come after them.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class TagMatrix(NamedTuple):
 
 @dataclass(frozen=True)
 class ItemChange:
-    """What became known of one item: some attributes, all of them (`whole`), or that it is gone."""
+    """A change of one item: some attributes, all of them (`whole`), or that it is hidden."""
 
     item: Id
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    whole: bool = False  # attributes that are not given are forgotten
-    hidden: bool | None = None  # taken off the shelf, put back, or as it was
+    whole: bool = False  # attributes that are not given are removed
+    hidden: bool | None = None  # hidden, shown again, or unchanged
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Catalogue:
 
     ids: IdMap
     table: pl.DataFrame
-    hidden: NDArray[np.bool_] | None = None  # (n_items,) taken off the shelf since
+    hidden: NDArray[np.bool_] | None = None  # (n_items,) items that were hidden later
 
     @classmethod
     def of(cls, ids: IdMap, table: pl.DataFrame | None) -> Catalogue:
@@ -77,7 +77,8 @@ class Catalogue:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """What each attribute is. Text is a category if a value comes twice or more on average."""
+        """The kind of each attribute. Text is a category if a value occurs twice or more on
+        average."""
         return {column.name: self._kind(column) for column in self.table.get_columns()}
 
     def _kind(self, column: pl.Series) -> Kind:
@@ -94,7 +95,7 @@ class Catalogue:
         return "text" if named or 2 * values.n_unique() > len(values) else "category"
 
     def role(self, role: str) -> str | None:
-        """The column that says an item's name, picture, available, arrival or expiry."""
+        """The column with an item's name, picture, availability, arrival or expiry."""
         return column_called(self.table.columns, ROLES[role].split())
 
     def column(self, name: str) -> str:
@@ -108,8 +109,8 @@ class Catalogue:
 
     @cached_property
     def name_column(self) -> str | None:
-        """What names an item everywhere: the column with that role, else a text whose own name
-        speaks of names, else the first text."""
+        """The column that names items everywhere: the one with that role, else a text column whose
+        name contains a word for names, else the first text column."""
         texts = [
             column.name
             for column in self.table.get_columns()
@@ -119,7 +120,7 @@ class Catalogue:
         return self.role("name") or next(iter(named + texts), None)
 
     def names_of(self, rows: Rows | slice) -> list[str]:
-        """What to call these items; one without a name is called by its id."""
+        """The names of these items; an item without a name has its id."""
         ids = self.ids.ids[rows].cast(pl.String)
         if self.name_column is None:
             return ids.to_list()
@@ -128,11 +129,11 @@ class Catalogue:
 
     @cached_property
     def names(self) -> list[str]:
-        """What to call each item."""
+        """The name of each item."""
         return self.names_of(slice(None))
 
     def about(self, row: int) -> dict[str, Any]:
-        """All that is known of an item, as values that JSON has; what is not known is left out."""
+        """The attributes of an item, as values for JSON; missing ones are left out."""
         values = self.table.row(row, named=True) if self.table.width else {}
         return {name: as_json(value) for name, value in values.items() if value is not None}
 
@@ -160,8 +161,8 @@ class Catalogue:
         """Items by tags: of the given attributes, or of all categories and lists of tags.
 
         A tag of fewer than `at_least` items is left out. Tags are in the order of columns and, in
-        each, of the alphabet. With `among`, a mask of items, they alone decide which tags there
-        are: whatever other items come, the columns stay the same.
+        each, of the alphabet. With `among`, a mask of items, only these decide which tags there
+        are, so that the columns stay the same when other items are added.
         """
         some = self.table if among is None or not self.table.width else self.table.filter(among)
         kinds = {column.name: self._kind(column) for column in some.get_columns()}
@@ -179,7 +180,7 @@ class Catalogue:
             rows.append(found["row"].to_numpy().astype(np.int64))
             codes.append(found["code"].to_numpy().astype(np.int64) + len(tags))
             tags += [(name, tag) for tag in counts["tag"]]
-        from scipy.sparse import csr_array  # takes long to load: for those who need it alone
+        from scipy.sparse import csr_array  # imported here, since it takes long to load
 
         where = np.concatenate(rows), np.concatenate(codes)
         ones = np.ones(len(where[0]), dtype=np.float32)
@@ -198,7 +199,7 @@ class Catalogue:
     @cached_property
     def attributes(self) -> csr_array:
         """The tags of each item as a vector of length 1, or 0 where it has none. Their inner
-        products are how alike two items are. (n_items, n_tags)"""
+        products measure how alike two items are. (n_items, n_tags)"""
         from scipy.sparse import csr_array
 
         matrix = self.tags().matrix
@@ -214,10 +215,10 @@ class Catalogue:
         return self.attributes if self.attributes.nnz else None
 
     def with_changes(self, changes: Iterable[ItemChange]) -> Catalogue:
-        """The catalogue after these changes, the later over the earlier.
+        """The catalogue after these changes; later ones overwrite earlier ones.
 
-        Old items keep their rows, new ones come after them, and a hidden one stays as a row that
-        is not available. A value that does not suit its attribute is a DataError.
+        Old items keep their rows, new ones come after them, and a hidden one stays as a row that is
+        not available. A value that does not fit its attribute is a DataError.
         """
         changes = list(changes)
         ids = self.ids.extended(list(dict.fromkeys(change.item for change in changes)))
@@ -239,7 +240,8 @@ class Catalogue:
         typed = {}
         for given, value in change.attributes.items():
             own = "items_id" if given == "id" else given or "_"  # 'id' is the data set's own
-            called = [plain(own)] if plain(own) else []  # signs alone are no name to compare
+            # A name of punctuation only cannot be compared.
+            called = [plain(own)] if plain(own) else []
             name = column_called(self.table.columns, called) or own
             try:
                 typed[name] = typed_value(self._known_kind(name), value)
@@ -270,7 +272,7 @@ class Catalogue:
 
     def _known_kind(self, name: str) -> Kind | None:
         """The kind of an attribute that items have, or that its name implies."""
-        if name in self.kinds and self.table[name].dtype != pl.Null:  # which has no value so far
+        if name in self.kinds and self.table[name].dtype != pl.Null:  # Null: it has no value so far
             return self.kinds[name]
         return kind_by_name(name)
 
@@ -282,9 +284,9 @@ class Catalogue:
 
     def _dtype(self, name: str, values: Sequence[Any]) -> pl.DataType | type[pl.DataType]:
         kind = self._known_kind(name)
-        if kind is None:  # of an attribute that no item had so far
-            # Polars would make texts of numbers and texts: whatever counts or compares the numbers
-            # would fail later, at a request that did nothing wrong.
+        if kind is None:  # an attribute that no item had so far
+            # Polars would turn numbers beside texts into texts. Code that compares the numbers
+            # would then fail later, in a request that did nothing wrong.
             kinds = sorted({kind_of_value(value) for value in values if value is not None})
             if len(kinds) > 1:
                 raise DataError(

@@ -1,4 +1,4 @@
-"""A data set with a name: a split, what is known of its items, and where it came from."""
+"""A data set with a name: a split, the attributes of its items, and where it came from."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Dataset:
     rest: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
-        """Give the pairs the tags of their items, where every model looks for them."""
+        """Attach the tags of items to the pairs, where models look for them."""
         if self.item_names is None and self.split.train.tags is None:
             return
         tags = cache(partial(_tags, self.catalogue, self.split.train))
@@ -62,28 +62,29 @@ class Dataset:
 
     @property
     def split_kind(self) -> SplitKind:
-        """How the test pairs were chosen, which is how validation pairs should be."""
+        """How the test pairs were chosen; validation pairs should be chosen in the same way."""
         return self.split.kind
 
     @property
     def time_form(self) -> TimeForm:
-        """What its times are, if it has any: as it was prepared, or by their size."""
+        """The form of its times, if it has any: as recorded when it was prepared, or by their
+        size."""
         recorded = (self.origin.get("times") or {}).get("form")
         known = unit_of_times(self.split.seen.timestamps) != "numbers"
         return recorded or ("moments" if known else "numbers")
 
     @property
     def time_order(self) -> str | None:
-        """Whether its log has the day or the month first, where that had to be found out."""
+        """Whether its log has the day or the month first, if that had to be detected."""
         return (self.origin.get("times") or {}).get("order")
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What is known of its items, touched or not."""
+        """The attributes of its items, touched or not."""
         return Catalogue.of(self.split.train.item_ids, self.item_names)
 
     def with_changes(self, changes: Sequence[ItemChange]) -> Dataset:
-        """The same pairs beside the catalogue after these changes; old items keep their rows.
+        """The same pairs with the catalogue after these changes; old items keep their rows.
 
         What models know of an item that somebody has touched stays; of the others they know what
         the catalogue says now. Cheap, for a service whose catalogue changes by the hour.
@@ -103,8 +104,8 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the pairs, their times and their ids: the same rows under other ids are other
-        data."""
+        """A digest of the pairs, their times and their ids: the same rows with other ids are
+        different data."""
         digest, train = hashlib.sha256(), self.split.train
         for subset in self.split.subsets().values():
             digest.update(subset.fingerprint.encode())
@@ -142,7 +143,7 @@ class Dataset:
     def load(cls, directory: str | Path) -> Dataset:
         """Read what `save` wrote; a damaged or foreign directory is a DataError.
 
-        One that another process replaces meanwhile is read again.
+        If another process replaces it in the meantime, it is read again.
         """
         refuse_forked()
         directory = Path(directory)
@@ -174,8 +175,8 @@ class Dataset:
 
 
 def _tags(catalogue: Catalogue, train: Interactions) -> csr_array | None:
-    """The tags of all items: by the catalogue if it knows of any attribute, else those that the
-    pairs came with, unless more items have come since."""
+    """The tags of all items: from the catalogue if it has any attribute, else those that the pairs
+    came with, unless items were added since."""
     if catalogue.table.width:
         return _shared(catalogue, train.item_degrees > 0)
     tags = train.item_tags

@@ -43,8 +43,8 @@ def histories_of(
 
 
 def interaction_matrix(train: Interactions) -> csr_array:
-    """R, of ones, or of strengths with a mean square of 1: a penalty means the same for both.
-    (n_users, n_items)"""
+    """R, with ones, or strengths scaled to a mean square of 1, so that a penalty means the same for
+    both. (n_users, n_items)"""
     from scipy.sparse import csr_array
 
     values = np.ones(len(train), dtype=np.float32)
@@ -58,8 +58,8 @@ def interaction_matrix(train: Interactions) -> csr_array:
 def sparse_matrix(
     values: NDArray[np.float32], indices: Rows, indptr: NDArray[Any], shape: tuple[int, int]
 ) -> csr_array:
-    """The matrix of these arrays, of which it copies none that is large: SciPy makes the indices
-    as wide as `indptr` is."""
+    """The matrix of these arrays, without copying a large one: SciPy would convert the indices to
+    the type of `indptr`."""
     from scipy.sparse import csr_array
 
     narrow = indptr[-1] <= np.iinfo(np.int32).max
@@ -68,13 +68,13 @@ def sparse_matrix(
 
 @dataclass(frozen=True, eq=False)
 class HistoryWeights:
-    """What a model makes of a history before it looks at it: how recent and how strong.
+    """The weights of a history's items, applied before a model uses it: by recency and by strength.
 
-    An item counts by its entry to the power `recency`. With 0 all items count alike; with more,
-    those that came last count most. With a `memory` it counts exp(-age / memory) times that, age
-    being how many came later, if `train` has times. Where `train` has weights, a known user's item
-    counts by its strength too, and what they touched since, and all that a new user has, by the
-    strength 1.
+    An item counts by its entry to the power `recency`. With 0 all items count alike; with a larger
+    one, the latest count most. With a `memory` it counts exp(-age / memory) times that, age being
+    how many came later, if `train` has times. Where `train` has weights, a known user's item counts
+    by its strength too, and what they touched since, and all that a new user has, by the strength
+    1.
     """
 
     recency: float = 0.0
@@ -104,7 +104,7 @@ class HistoryWeights:
     def weigh(self, histories: csr_array, own: Rows | None = None) -> csr_array:
         """Recency times strength, each scaled to a mean of 1 in every row.
 
-        `own` are the users' rows in the training data, NOBODY (-1) for who has none.
+        `own` are the users' rows in the training data, NOBODY (-1) for a person without one.
         """
         return _with_values(histories, self._recency(histories) * self._strengths(histories, own))
 
@@ -118,7 +118,7 @@ class HistoryWeights:
         # The sum is of strengths alone: recency shifts weight within a history, and must not change
         # its sum.
         sums = np.bincount(rows, strengths, minlength=histories.shape[0])
-        # An item that nobody had in training has the strength 0, and must not divide by it.
+        # An item that nobody had in training has the strength 0; avoid a division by it.
         items = item_strengths[histories.indices]
         return _with_values(histories, values / np.sqrt(sums[rows] * np.where(items > 0, items, 1)))
 
@@ -142,7 +142,7 @@ class HistoryWeights:
             return found
         users = np.repeat(own, np.diff(histories.indptr))
         wanted, there = pair_keys(users, histories.indices, train.n_items), train.keys
-        # Keys are sorted, since pairs are; what lies beyond the last one is not there either.
+        # Keys are sorted, since pairs are. A key that belongs after the last one is not there.
         places = np.minimum(np.searchsorted(there, wanted), max(len(there) - 1, 0))
         known = (users >= 0) & (there[places] == wanted)
         found[known] = train.strengths[places[known]]

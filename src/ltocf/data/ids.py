@@ -51,7 +51,8 @@ class IdMap:
         return {id_: row for row, id_ in enumerate(self.ids.to_list())}
 
     def find(self, ids: Iterable[Id]) -> Rows:
-        """The row of each id, -1 where it is unknown. '42' finds the integer id 42 and back."""
+        """The row of each id, -1 where it is unknown. '42' matches the integer id 42 and the other
+        way round."""
         row_of, as_key = self._row_of, self._as_key
         return np.array([row_of.get(as_key(id_), -1) for id_ in ids], dtype=np.int32)
 

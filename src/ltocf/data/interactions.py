@@ -14,7 +14,7 @@ from ltocf.data.ids import Id as Id
 from ltocf.data.ids import IdMap as IdMap
 from ltocf.data.ids import shorten_id as shorten_id
 from ltocf.data.pairs.columns import RowDigest, distinct, pair_keys
-from ltocf.data.pairs.columns import Rows as Rows  # most callers know these from here
+from ltocf.data.pairs.columns import Rows as Rows  # re-exported: most callers import it from here
 from ltocf.errors import DataError
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ class Interactions:
     items: Rows  # (n,)
     user_ids: IdMap
     item_ids: IdMap
-    timestamps: NDArray[np.int64] | None = None  # (n,) of the first time each pair was seen
+    timestamps: NDArray[np.int64] | None = None  # (n,) when each pair was first seen
     weights: NDArray[np.float32] | None = None  # (n,) how strong: plays, a rating; above 0
-    tags: Tags | None = None  # makes `item_tags`, or there are none
+    tags: Tags | None = None  # makes `item_tags`; None: there are none
 
     @classmethod
     def build(
@@ -102,8 +102,8 @@ class Interactions:
 
     @property
     def item_tags(self) -> csr_array | None:
-        """What the items are, touched or not: ones. Made when it is first asked for, since it takes
-        SciPy and most commands do without. (n_items, n_tags)"""
+        """Which item has which tag, touched or not: a matrix of ones. Made on first use, since it
+        needs SciPy, which most commands do not. (n_items, n_tags)"""
         return None if self.tags is None else self.tags()
 
     def with_item_tags(self, tags: csr_array | None) -> Interactions:
@@ -129,14 +129,15 @@ class Interactions:
         order = np.lexsort((self.timestamps, self.users))
         users, times = self.users[order], self.timestamps[order]
         changes = (users[1:] != users[:-1]) | (times[1:] != times[:-1])
-        ends = np.append(np.flatnonzero(changes) + 1, len(order))  # of runs of one user and time
+        # Ends of runs of equal user and time.
+        ends = np.append(np.flatnonzero(changes) + 1, len(order))
         later = np.empty(len(order), dtype=np.int64)
         later[order] = self.indptr[users + 1] - np.repeat(ends, np.diff(ends, prepend=0))
         return later
 
     def on_items(self, item_ids: IdMap, tags: Tags | None) -> Interactions:
-        """The same pairs on ids that begin with theirs: the others are items without pairs. What
-        was counted by user is not counted again."""
+        """The same pairs on ids that begin with theirs: the others are items without pairs. Cached
+        counts by user are kept."""
         other = replace(self, item_ids=item_ids, tags=tags)
         by_user = ("indptr", "user_degrees", "strengths", "user_strengths", "later_counts")
         other.__dict__.update({name: vars(self)[name] for name in by_user if name in vars(self)})

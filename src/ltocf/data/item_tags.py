@@ -1,4 +1,5 @@
-"""Tags of items as further users: each has its items, so that a graph has a node for it."""
+"""Tags of items as additional users who have the items with that tag, so that each tag is a node of
+the graph."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ def tags_as_users(train: Interactions, weight: float) -> Interactions:
     somebody has touched.
 
     Such a pair counts `weight` times as much as that of a user who touched an item once. Items that
-    nobody has touched are left out: they would dilute the tags of the others, and one that comes
-    later would change everybody's scores. With weight 0 these are the pairs alone.
+    nobody has touched are left out: they would dilute the tags of the others, and adding one would
+    change everybody's scores. With weight 0 these are the pairs alone.
     """
     if not weight:
         return train
@@ -32,7 +33,7 @@ def tags_as_users(train: Interactions, weight: float) -> Interactions:
     tags = np.repeat(np.arange(by_tag.shape[0]), np.diff(by_tag.indptr)) + train.n_users
     weights = None
     if train.weights is not None or weight != 1:
-        # The inverse of log2(1 + w), by which a pair counts: so this pair counts `weight`.
+        # A pair of weight w counts log2(1 + w). With this inverse the pair counts `weight`.
         ours = np.ones(len(train), np.float32) if train.weights is None else train.weights
         theirs = np.full(len(tags), 2.0**weight - 1, np.float32)
         weights = np.concatenate([ours, theirs])

@@ -1,8 +1,9 @@
-"""Read a Parquet file from outside in a process of its own first: some damage ends the reader's.
+"""Read a Parquet file that we did not write in a separate process first, since some damage crashes
+the reader.
 
 Polars checks a file while it reads it, and for some damage panics, with a trace on standard error,
-or asks for more memory than there is, which ends the process. Files with a digest of ours need
-no trial.
+or asks for more memory than there is, which ends the process. Files with a digest of ours need no
+trial.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ LEAST_SECONDS, BYTES_PER_SECOND = 120, 2_000_000
 def refuse_unreadable(
     labels: Mapping[Path, str], columns: Iterable[str | None] | None = None
 ) -> None:
-    """A DataError for the first file that cannot be read, which has its label for a name.
+    """A DataError for the first file that cannot be read; the message has its label.
 
-    Only some columns are tried where they are given: by name, number, or name without case and
-    punctuation.
+    If `columns` are given (by name, number, or name without case and punctuation), only these are
+    tried.
     """
     paths = list(labels)
     request = {"paths": list(map(str, paths)), "columns": columns and list(filter(None, columns))}
@@ -47,8 +48,8 @@ def refuse_unreadable(
         raise DataError(f"{labels[paths[0]]}: cannot be read in {seconds:.0f} seconds") from None
     ready, *lines = ended.stdout.splitlines() or [""]
     if ready != READY:
-        return  # no such process can be started here, as in a program that embeds Python
-    if len(lines) < len(paths):  # it ended within one
+        return  # no process can be started, as in a program that embeds Python
+    if len(lines) < len(paths):  # it crashed while reading a file
         culprit = labels[paths[len(lines)]]
         raise DataError(f"{culprit}: cannot be read (it crashes the Parquet reader); it is damaged")
     for label, reason in zip(labels.values(), map(json.loads, lines), strict=True):

@@ -31,7 +31,8 @@ class Split:
     train: Interactions
     valid: Interactions
     test: Interactions
-    dropped: int = 0  # test pairs left out: their user or item is not in train, or the pair is
+    # Test pairs left out: their user or item is not in train, or the pair is in train.
+    dropped: int = 0
     kind: SplitKind = "given"
     # Pairs that users did not like, such as low ratings: never trained on, never recommended.
     unliked: Interactions | None = None
@@ -80,7 +81,8 @@ class Split:
         return replace(self, train=train, valid=valid, test=test)
 
     def learned(self, *, refit: bool) -> Interactions:
-        """The pairs that a model has learned from which is fitted on all again, or is not."""
+        """The pairs that a model has learned from, depending on whether it was fitted again on all
+        of them."""
         return self.seen if refit else self.train
 
 
@@ -99,7 +101,7 @@ def all_in_train(split: Split) -> Split:
 def split_pairs(
     interactions: Interactions, kind: SplitKind = "ratio", ratio: float = 0.8, *, seed: int = 0
 ) -> Split:
-    """Interactions as `cuts` cuts them: at random, the latest of all, the last of each user, or all
+    """Interactions split by `cuts`: at random, the latest of all, the last of each user, or all
     pairs of a tenth of the items or of the users.
 
     Test pairs of users or items that train does not know are dropped, and so are those ids; but a
@@ -131,7 +133,7 @@ def _rows_of(tags: Tags, kept: Mask) -> csr_array | None:
 
 
 def split_given(train: Interactions, test: Interactions, *, unknown: Unknown = "error") -> Split:
-    """Two sets as their makers cut them, on train's id maps; test pairs that train has are dropped.
+    """Two sets as they were published, on train's id maps; test pairs that train has are dropped.
 
     A test user or item that train does not know is an error, or is dropped, or (for published sets)
     kept: it enlarges the id maps.
@@ -210,7 +212,7 @@ def take_back(split: Split, taken: Interactions) -> tuple[Split, int]:
 
 
 def contains(train: Interactions, test: Interactions) -> Mask:
-    """Whether train has each pair of test; they share their ids."""
+    """For each pair of test, whether train has it; the two share their ids."""
     return np.isin(test.keys, train.keys, assume_unique=True)
 
 

@@ -1,5 +1,5 @@
-"""What a column of times counts in, which moments they are, and which is the latest. Moments are
-kept as microseconds since 1970."""
+"""The unit of a column of times, the moments, and the latest of them. Moments are kept as
+microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ltocf.data.interactions import Interactions
 from ltocf.errors import DataError
 
-# Times of a data set: moments, in microseconds since 1970; or numbers that tell only an order,
-# such as 1, 2, 3, either whole or with fractions, which are then kept in millionths.
+# Times of a data set are moments in microseconds since 1970, or numbers that only give an order,
+# such as 1, 2, 3, whole or with fractions, which are then kept in millionths.
 TimeForm = Literal["moments", "numbers", "fractions"]
 TIME_FORMS: tuple[TimeForm, ...] = get_args(TimeForm)
 Unit = Literal["seconds", "milliseconds", "microseconds", "nanoseconds", "numbers"]
@@ -40,7 +40,8 @@ KNOWN_AS = {
 
 
 def unit_of(typical: float) -> Unit:
-    """What a number of this size counts, if it is a moment since 1973; else a plain number."""
+    """The unit of a number of this size, if it is a moment since 1973; else it is a plain
+    number."""
     return next((unit for unit, least in LEAST.items() if abs(typical) >= least), "numbers")
 
 
@@ -92,12 +93,13 @@ def _latest(train: Interactions) -> int | None:
 
 
 def clock_now() -> datetime:
-    """What time it is, in UTC."""
+    """The current time, in UTC."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def present(train: Interactions) -> datetime:
-    """The moment of the latest pair, which is when the log was made; else what time it is."""
+    """The moment of the latest pair, which is about when the log was made; without times, the
+    current time."""
     latest = _latest(train)
     if latest is None:
         return clock_now()

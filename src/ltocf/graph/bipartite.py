@@ -62,7 +62,8 @@ class BipartiteGraph:
         return torch.from_numpy(total), products
 
     def empty_like(self, E: Tensor) -> Tensor:
-        """Room for a table of this shape, on a CPU one that was used before, if there is any."""
+        """An uninitialised table of this shape; on a CPU one that was used before, if there is
+        any."""
         if not kernels_can_read(E):
             return torch.empty_like(E)
         kind = torch.empty(0, dtype=E.dtype).numpy().dtype

@@ -1,8 +1,8 @@
 """The graph over a grid of processes: each has the rows of some nodes and some of the columns.
 
-No process needs the whole graph. Columns never mix, so those who share columns with nobody say
-nothing to each other; those who have the same columns give each other their rows before every
-product. `chebyshev_filter` takes such a part of a graph as it takes a whole one.
+No process needs the whole graph. Columns never mix, so processes with different columns do not
+communicate; those with the same columns exchange their rows before every product.
+`chebyshev_filter` accepts such a part in place of a whole graph.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class GridGraph:
     """The rows of A of every `row_groups`-th node, and so each node's neighbours, for one process.
 
     Processes of one row group follow each other in rank, so that process r * columns + c has rows r
-    and columns c. It is made of the pairs that touch its own nodes (`is_needed`), and of no others.
-    Tables have a row for each node of its own, in their order, and zeros where nodes are used up.
+    and columns c. It is built from the pairs that touch its own nodes (`is_needed`), and from no
+    others. Tables have a row for each of its own nodes, in their order, and rows of zeros if it has
+    fewer nodes than other processes.
     """
 
     def __init__(self, users: Nodes, items: Nodes, n_users: int, n_items: int, row_groups: int):
@@ -46,7 +47,7 @@ class GridGraph:
             dist.new_group([group * columns + column for group in range(row_groups)])
             for column in range(columns)
         ][rank() % columns]
-        self.beside = [  # those who have the same rows, and the other columns
+        self.beside = [  # the processes with the same rows and other columns
             dist.new_group([group * columns + column for column in range(columns)])
             for group in range(row_groups)
         ][self.own]
@@ -61,7 +62,7 @@ class GridGraph:
         degrees = np.bincount(nodes, minlength=self.share)
         self.indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
         others = others[np.argsort(nodes, kind="stable")]
-        # Where a node's row stands in a table that has those of all groups, one after the other.
+        # The place of a node's row in a table with the rows of all groups, one group after another.
         self.neighbours = (others % row_groups * self.share + others // row_groups).astype(np.int32)
         self.root = np.sqrt(np.maximum(degrees, 1))
 
@@ -69,7 +70,7 @@ class GridGraph:
     def is_needed(
         users: Nodes, items: Nodes, n_users: int, row_groups: int, own: int
     ) -> NDArray[np.bool_]:
-        """Which of these pairs a process of the `own`-th row group is made of."""
+        """Which of these pairs a process of the `own`-th row group needs."""
         needed: NDArray[np.bool_] = (users % row_groups == own) | (
             (items + n_users) % row_groups == own
         )
@@ -125,7 +126,8 @@ class GridGraph:
         return total
 
     def bytes_sent(self, columns: int, degree: int, itemsize: int = 4) -> int:
-        """What this process sends for a sum of this degree: its rows, to each other row group."""
+        """The bytes that this process sends for a sum of this degree: its rows, to each other row
+        group."""
         return degree * (self.row_groups - 1) * self.share * columns * itemsize
 
 

@@ -1,4 +1,4 @@
-"""Who is next to whom in the graph, as arrays that the compiled kernels read; no torch."""
+"""The neighbours of each node, as arrays that the compiled kernels read; without torch."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Neighbours:
         self.degrees: NDArray[np.int64] = np.concatenate([train.user_degrees, train.item_degrees])
         # Row r's neighbours are `neighbours[indptr[r]:indptr[r + 1]]`, as rows of the whole table.
         self.indptr: NDArray[np.int64] = np.concatenate([[0], np.cumsum(self.degrees)])
-        self.tables = Tables()  # of embeddings, used again step by step
+        self.tables = Tables()  # buffers for embeddings, reused in every step
 
     @cached_property
     def neighbours(self) -> NDArray[np.int32]:
-        """For who wants them in the order of the rows; the kernels have their own."""
+        """The neighbours in the order of the rows; the kernels have an order of their own."""
         return self._listed()
 
     def _listed(self) -> NDArray[np.int32]:
@@ -47,7 +47,7 @@ class Neighbours:
     def _ordered(self) -> Adjacency:
         if self.n_nodes < NODES_TO_ORDER:
             return Adjacency.natural(self.indptr, self.neighbours)
-        natural = Adjacency.natural(self.indptr, self._listed())  # let go of afterwards
+        natural = Adjacency.natural(self.indptr, self._listed())  # freed after the reordering
         return natural.reordered(locality_order(natural, self.n_users))
 
     def product(self, E: Table) -> Table:
@@ -83,8 +83,8 @@ def _whole_registers(table: Table) -> Table:
 def _list_both_ways(
     users: Any, items: Any, n_users: Any, next_of_item: Any, neighbours: Any
 ) -> None:
-    """The users' neighbours as they stand, and the items' by counting: pairs ascend by user, so
-    that an item's users do too."""
+    """The neighbours of users, as they are in the pairs, and those of items, by counting. Pairs
+    ascend by user, so an item's users do too."""
     for pair in range(len(users)):
         item = items[pair]
         neighbours[pair] = item + n_users

@@ -1,5 +1,5 @@
-"""A matrix that is known by what it and its transpose do to a table, as a step that torch can
-differentiate."""
+"""A matrix defined by the products of it and its transpose with a table, as an operation that torch
+can differentiate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor
 
 
 def kernels_can_read(tensor: Tensor) -> bool:
-    """Whether the compiled kernels can: they know the CPU's memory alone. On another device torch's
-    own operations do the same."""
+    """Whether the compiled kernels can read this tensor: they only access the CPU's memory. On
+    other devices torch's own operations do the same."""
     return tensor.device.type == "cpu"
 
 
@@ -24,7 +24,7 @@ class LinearOperator(Protocol):
 
 
 def apply(operator: LinearOperator, E: Tensor) -> Tensor:
-    """M E, differentiable by E as often as one likes."""
+    """M E, differentiable with respect to E any number of times."""
     product: Tensor = _Product.apply(E, operator, False)  # type: ignore[no-untyped-call]
     return product
 

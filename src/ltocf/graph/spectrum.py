@@ -81,7 +81,7 @@ def singular_vectors(
 
 
 def _of_touched(train: Interactions, touched: NDArray[np.int64]) -> Interactions:
-    """The same pairs, with the touched items alone numbered anew in their order."""
+    """The same pairs on the touched items only, renumbered in their order."""
     place = np.zeros(train.n_items, np.int32)
     place[touched] = np.arange(len(touched), dtype=np.int32)
     ids = IdMap.range(len(touched))
@@ -173,7 +173,7 @@ def _load(path: Path) -> SingularVectors | None:
 
 
 def _save(path: Path, vectors: SingularVectors) -> None:
-    """Save the vectors if possible: without a cache the result is the same, only later."""
+    """Save the vectors if possible; without a cache they would only be computed again."""
     try:
         with replacing(path) as temporary:
             save_file(vectors._asdict(), temporary, {"digest": _digest(path.stem, vectors)})

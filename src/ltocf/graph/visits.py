@@ -1,4 +1,4 @@
-"""Neighbourhoods by random walks: who is visited how often, and sums weighted by that."""
+"""Neighbourhoods by random walks: how often each node is visited, and sums weighted by that."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def visits(graph: BipartiteGraph, walks: int, length: int, keep: int, seed: int)
     nodes = np.zeros((graph.n_nodes, keep), dtype=np.int32)
     counts = np.zeros((graph.n_nodes, keep), dtype=np.float32)
 
-    # Not Numba's own threads: where it has only its work queue, two models that are fitted at once
-    # in one process would abort it.
+    # Not Numba's own threads: if it has only its work queue, two models that are fitted at once
+    # in one process would abort the process.
     def count(first: int, last: int) -> None:
         _count(first, last, graph.indptr, graph.neighbours, walks, length, key, nodes, counts)
 

@@ -1,4 +1,4 @@
-"""The last step of a propagation, in which users look at what they touched last."""
+"""The last step of a propagation, in which the users' latest items count more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ltocf.graph.operator import apply
 
 
 class WeightedAdjacency:
-    """`adjacency @ E` is A E but for the users' rows, whose entries are times `weights`.
+    """`adjacency @ E` is A E with the entries of the users' rows of A multiplied by `weights`.
 
     The weights are (n_users, n_items), in the order of the graph's interactions. The matrix is not
     symmetric; it and its transpose share the indices of A as torch stores it.

@@ -1,4 +1,5 @@
-"""What accuracy does not say of lists: how many items they show, how known, and how alike."""
+"""Measures of lists beyond accuracy: how many items they show, how well known these are, and how
+alike."""
 
 from __future__ import annotations
 

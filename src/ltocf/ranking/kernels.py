@@ -1,7 +1,8 @@
-"""The compiled ranking: it releases the interpreter lock, so that our own threads share the rows.
+"""The compiled ranking. It releases the interpreter lock, so that our own threads can share the
+rows.
 
-Numba's own threads are not used: with its work queue, two requests at once would end the process,
-and after a fork they are gone.
+Numba's own threads are not used: with its work queue, two requests at once would abort the process,
+and a forked child has none of them.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def leave_out_(
 
 @njit(cache=True, nogil=True)
 def _reaching(row: Any, lengths: Any, farthest: Any, least: Any, places: Any) -> Any:
-    """Write where `row + farthest * lengths` is at least so much, and say how many places that
-    are; -1 if there is no room for them."""
+    """Write the places where `row + farthest * lengths` reaches the bound, and return their number;
+    -1 if there is no room for them."""
     count, chunk = 0, 64
     for start in range(0, len(row), chunk):
         part, theirs = row[start : start + chunk], lengths[start : start + chunk]
@@ -85,7 +86,8 @@ def _reaching(row: Any, lengths: Any, farthest: Any, least: Any, places: Any) ->
 def _add_products(places: Any, row: Any, vector: Any, table: Any, sums: Any) -> None:
     n = len(vector)
     for p in range(len(places)):
-        if p + 2 < len(places):  # the beginning of a row; the processor guesses the rest
+        # Only the beginning of a row; the processor then prefetches the rest.
+        if p + 2 < len(places):
             later = n * np.int64(places[p + 2])
             for c in range(0, min(n, 64), 16):
                 fetch(table, later + c)
@@ -100,7 +102,7 @@ def _mask_and_rank(row: Any, owned: Any, items: Any, best: Any) -> None:
     k, chunk = len(best), 64
     for item in owned:
         row[item] = -np.inf
-    bound = best[k - 1]  # a variable of its own, or the pass below is not vectorised
+    bound = best[k - 1]  # a local variable: otherwise the pass below is not vectorised
     # Nearly every chunk has no score above the k-th best so far: one vectorised pass skips it.
     for start in range(0, row.shape[0], chunk):
         part = row[start : min(start + chunk, row.shape[0])]

@@ -32,9 +32,9 @@ def evaluate(
     progress: Progress = silent,
 ) -> Metrics:
     """Means over the users who have test items, or the given ones of them, of metrics named
-    `recall@20` and so on, and what `beyond_accuracy` says of all lists, such as `coverage@20`.
+    `recall@20` and so on, and the measures of `beyond_accuracy`, such as `coverage@20`.
 
-    With `likeness`, rows of length 1 or 0 that describe the items, also `diversity@20`: 1 less the
+    With `likeness`, rows of length 1 or 0 that describe the items, also `diversity@20`: 1 minus the
     mean cosine of two items of a list.
     """
     values, listed = evaluate_users(
@@ -114,7 +114,8 @@ def testable_users(test: Interactions, at_most: int | None = None, seed: int = 0
 
 
 def list_metrics(hits: NDArray[np.bool_], n_test: NDArray[np.int64], ks: Sequence[int]) -> PerUser:
-    """Of each list. hits[u, r]: whether user u's item of rank r is one of their n_test[u].
+    """The metrics of each list. hits[u, r]: whether user u's item of rank r is one of their
+    n_test[u].
 
     Lists may be shorter than k, where there are fewer items.
     """

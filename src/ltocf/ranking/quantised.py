@@ -1,4 +1,5 @@
-"""Scores in whole numbers of 8 bits, to find the few items whose exact scores are worth a look.
+"""Scores from vectors rounded to 8 bits, to find the few items whose exact scores are then
+computed.
 
 Vectors are rounded to -127..127, four dimensions to a 32-bit number, and multiplied by instructions
 that do four products at once where the processor has them. Sums of whole numbers are exact, so the
@@ -23,10 +24,10 @@ from ltocf.machine.threads import share_out
 Vectors = NDArray[np.float32]
 LANES, VECTORS = 16, 2  # items of a vector, and vectors of a block: their sums stay in registers
 BLOCK = LANES * VECTORS
-USERS = 4  # at a time, for the same reason
-PANEL = 128  # blocks of items that stay in the second-level cache while users go by
+USERS = 4  # users at a time, for the same reason
+PANEL = 128  # blocks of items that stay in the second-level cache for many users
 TURN = 256  # users for whom a panel is read once
-LARGEST, SHIFT = 127, 128  # of the rounded; items are stored shifted, as the instructions want them
+LARGEST, SHIFT = 127, 128  # of rounded numbers; items are shifted, as the instructions need
 NOTHING = np.iinfo(np.int32).min
 
 
@@ -69,8 +70,8 @@ class QuantisedItems(NamedTuple):
         return found
 
     def _rounded(self, users: Vectors) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Users as the kernel wants them, and where their sums start: each user's numbers have the
-        whole range too, since only the order of one user's scores counts."""
+        """Users in the form that the kernel needs, and the initial values of their sums. Each
+        user's numbers use the whole range, since only the order of that user's scores counts."""
         whole = np.zeros((-(-len(users) // USERS) * USERS, self.packed.shape[1] * 4), np.float32)
         whole[: len(users), : users.shape[1]] = users * self.scale
         largest = np.abs(whole).max(axis=1, keepdims=True)
@@ -88,7 +89,7 @@ def _search(
     for panel in range(0, len(items), PANEL):
         for group in range(first, last, USERS):
             count = min(USERS, last - group)
-            for u in range(USERS):  # what fills up the last group is never above its bound
+            for u in range(USERS):  # the padding of the last group is never above its bound
                 bounds[u] = scores[group + u, 0] if u < count else np.int32(0x7FFFFFFF)
             for block in range(panel, min(panel + PANEL, len(items))):
                 if not _any_above(USERS, users, group, items, block, sums, bounds, out):
@@ -111,7 +112,7 @@ def _has(owned: Any, item: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _replace_least(scores: Any, found: Any, score: Any, item: Any) -> None:
-    """Put it in the place of the least of a heap."""
+    """Replace the least element of a heap."""
     place = 0
     while True:
         child = 2 * place + 1
@@ -213,8 +214,8 @@ class _Words:
         return self.builder.call(dot, [total, items, users])
 
     def _in_halves(self, total: Any, items: Any, users: Any) -> Any:
-        """The same on any processor: the bytes of even and of odd places, widened to 16 bits, whose
-        products two and two are what many processors have an instruction for."""
+        """The same on any processor: bytes at even and at odd places are widened to 16 bits and
+        multiplied in pairs, for which many processors have an instruction."""
         builder = self.builder
         halves = ir.VectorType(ir.IntType(16), 2 * LANES)
         eight, low = (ir.Constant(halves, [n] * 2 * LANES) for n in (8, 0xFF))

@@ -1,5 +1,5 @@
-"""Products of vectors with a table, and the best of many sums without those that cannot be among
-them."""
+"""Products of vectors with a table, and the best of many sums without computing sums that cannot be
+among them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ltocf.ranking.top_k import reached_by_best
 
 Table = NDArray[np.float32]
 FEW_VECTORS = 16
-SPARE = 64  # that are tried beyond those wanted, so that the bound is a good one
-ROUNDING = 1e-4  # of a dot product, relative to the lengths of its vectors; of a sum far less
-WORTH_IT = 4  # a table is read as a whole as soon as more than this part of it is needed
+SPARE = 64  # sums computed beyond those wanted, for a better bound
+ROUNDING = 1e-4  # largest rounding error of a dot product, relative to the lengths of its vectors
+WORTH_IT = 4  # if more than 1 / 4 of a table is needed, it is read as a whole
 
 
 def dot_products(vectors: Table, table: Table) -> Table:
-    """Of each vector with each row of the table. (len(vectors), len(table))"""
+    """The products of each vector with each row of the table. (len(vectors), len(table))"""
     if 1 < len(vectors) <= FEW_VECTORS:
-        # BLAS copies what stands on the right into an order of its own: of the whole table, that
-        # takes several times as long as to multiply it by a few vectors.
+        # BLAS copies its right operand into an order of its own. For the whole table, that takes
+        # several times as long as multiplying it by a few vectors.
         return np.ascontiguousarray((table @ vectors.T).T)
     found: Table = vectors @ table.T
     return found
@@ -35,9 +35,9 @@ def best_sums(
     may be -inf; exact otherwise. `lengths` are those of the table's rows, and `first` is
     overwritten. (rows, len(table))
 
-    A dot product is at most the product of the lengths of its vectors. The sums of those that are
-    best without it give a score that enough of them reach, and whatever cannot reach it with the
-    largest possible product is left out.
+    A dot product is at most the product of the lengths of its vectors. The full sums of the items
+    that are best without the product give a score that enough items reach. Items that cannot reach
+    it even with the largest possible product are left out.
     """
     whole = []
     for place, (row, vector, wanted) in enumerate(zip(first, vectors, most, strict=True)):
@@ -63,11 +63,12 @@ def _leave_out_(
     row: Table, vector: Table, table: Table, lengths: Table, wanted: int, few: int,
     bound: np.float32, farthest: np.float32,
 ) -> bool:  # fmt: skip
-    """Whether the few sums that matter are in `row` now; as it was if they are too many to be worth
-    the while. Those that reach `bound` without the product are tried first.
+    """Write the few sums that matter into `row`. Returns False, and leaves `row` as it
+    was, if there are too many for that to be faster. Items that reach `bound` without the product
+    come first.
 
-    Compiled code goes over the row twice, and copies no part of the table, but takes long to load
-    for those who ask for one list.
+    Compiled code passes over the row only twice and copies no part of the table. It takes long to
+    load, so it is used only if numba is loaded already.
     """
     if "numba" in sys.modules:
         from ltocf.ranking.kernels import leave_out_

@@ -15,9 +15,9 @@ from ltocf.machine.threads import share_out
 
 # A tile of scores: large enough for an efficient matrix product, small enough to stay cached.
 TILE_BYTES = 32 * 2**20
-# So many scores are ranked before another thread wakes up, which takes a busy machine milliseconds.
+# Up to so many, one thread is done before another has woken up (milliseconds on a busy machine).
 FEW = 2**20
-PART = 32  # scores of which the best one is looked at first
+PART = 32  # scores per part; the best score of each part is looked at first
 
 
 class Ranked(NamedTuple):
@@ -53,7 +53,7 @@ def top_k(
 
 
 def tile_bytes(n_items: int) -> int:
-    """The size of one tile of scores: at least 16 users, however many items there are."""
+    """The size of one tile of scores in bytes: at least 16 users, however many items there are."""
     return max(16, TILE_BYTES // (4 * n_items)) * 4 * n_items
 
 
@@ -110,11 +110,11 @@ def _rank_by_sorting(
 
 
 def reached_by_best(row: NDArray[np.float32], k: int) -> np.float32:
-    """A score that at least k of the row reach, and few others: the k-th best of the best scores of
-    some parts of it. To look for the k-th best of all would take several times as long."""
+    """A score that at least k items of the row reach, and few others: the k-th best among the best
+    scores of its parts. Finding the k-th best of all scores would take several times as long."""
     parts = len(row) // PART
     if parts >= k:
-        # A part is every so many-th score, so that one vectorised pass goes over all parts.
+        # Parts are interleaved (each has every n-th score), so that one vectorised pass covers all.
         row = row[: parts * PART].reshape(PART, parts).max(axis=0)
     bound: np.float32 = np.partition(row, len(row) - k)[len(row) - k]
     return bound

@@ -18,14 +18,14 @@ from ltocf.scorers.scorer import Scores
 
 POOL = 4  # candidates for each place of a list
 MEASURED_USERS = 200
-SOME_NUMBERS = 2**23  # of candidates' vectors at a time
+SOME_NUMBERS = 2**23  # numbers of candidates' vectors held at a time
 
 
 class Recall(NamedTuple):
     """The share of the items of exact lists that are in the approximate ones."""
 
     recall: float
-    users: int  # who were drawn at random to measure it
+    users: int  # number of users drawn at random to measure it
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class ApproximateLists:
         return lists
 
     def recall(self) -> Recall:
-        """Beside the exact lists of some users, always the same ones."""
+        """The recall of the exact lists of some users, always the same ones."""
         everybody = np.flatnonzero(self.fitted.seen.user_degrees).astype(np.int32)
         if not len(everybody):
             return Recall(1.0, 0)

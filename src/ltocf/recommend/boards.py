@@ -1,4 +1,4 @@
-"""What everybody sees: what is popular, what is trending, what is new.
+"""Boards, which are the same for everybody: what is popular, trending and new.
 
 Pure functions of touches (an item and a moment each); the shell, Python and the service call them.
 """
@@ -141,7 +141,7 @@ def board(
 
 
 def figure(kind: str, values: NDArray[np.float64]) -> pl.Series:
-    """A board's values as people read them."""
+    """A board's values in the form in which people read them."""
     if kind == "new":
         return pl.Series("arrived", (values * 1e6).astype(np.int64)).cast(pl.Datetime("us"))
     if kind == "trending":

@@ -22,7 +22,7 @@ class Reasons(NamedTuple):
     """The terms of one score, which is their sum; the largest contribution comes first."""
 
     own: float  # from the user's own vector
-    popularity: float  # what the item has with everybody
+    popularity: float  # the item's popularity, the same for all users
     items: Rows  # of the history
     contributions: NDArray[np.float64]
 
@@ -50,27 +50,27 @@ class Explanation:
     in_common: tuple[str, ...] = ()  # tags that an item nobody has touched shares with the first
 
     def sentence(self, most: int = 3) -> str:
-        """'because of A, B and C'; with fewer reasons where fewer speak for the item. Of an item
-        that nobody has touched: 'shares X and Y with A, which you have'.
+        """'because of A, B and C', or fewer if fewer have positive terms. For an item that nobody
+        has touched: 'shares X and Y with A, which you have'.
 
-        An item does not speak for itself, and one with a score of 0 or less has no reason.
+        The item itself is never a reason, and an item with a score of 0 or less has none.
         """
         if self.score <= 0:
-            return "not recommended: more speaks against it than for it"
+            return "not recommended: its score is not above 0"
         terms = zip(self.names, self.because["item"], self.because["contribution"], strict=True)
         named = [name for name, item, term in terms if term > 0 and item != self.item][:most]
         if not named and self.popularity > max(self.own, 0):
-            return "popular with everybody: nothing in the history speaks for it"
+            return "popular with everybody; no item of the history adds to its score"
         if not named:
-            return "because of the user's own part: nothing in the history speaks for it"
+            return "because of the user's own vector; no item of the history adds to its score"
         if self.in_common:
             return f"shares {_listed(self.in_common)} with {named[0]}, which you have"
         return f"because of {_listed(named)}"
 
 
 def reasons_of(fitted: FittedModel, person: Person, items: Rows) -> list[Reasons]:
-    """Why each of these items has the score that it has for somebody; a ConfigError if the model's
-    scores are no sums."""
+    """The terms of each of these items' scores for a person; a ConfigError if the model's scores
+    are not sums."""
     history = joined_histories(fitted.train, [person])
     terms = fitted.scorer.explain(items, history, person.row)
     found, everybodys = [], terms.popularity.tolist()

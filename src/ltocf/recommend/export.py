@@ -77,7 +77,7 @@ def export(
     if wanted.keys() & OF_VECTORS:
         vectors_of(recommender)  # before anything is written
     if wanted.keys() & {"hnsw", "onnx"} and recommender.scorer.vectors() is not None:
-        wanted = dict.fromkeys(["parquet", *formats])  # the ids go with them
+        wanted = dict.fromkeys(["parquet", *formats])  # the ids are exported with them
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
         job = ExportJob(recommender, temporary, k, ".csv" if csv else ".parquet")
         report: Report = {"model": recommender.config.model_name}
@@ -125,7 +125,7 @@ def _vector_column(name: str, vectors: Scores) -> pl.Series:
 
 
 def _export_states(job: ExportJob) -> Report:
-    """E(t), the embeddings on their way, in the columns state_0, state_1, ..."""
+    """E(t), the embeddings at each time, in the columns state_0, state_1, ..."""
     model, seen = job.recommender.model, job.recommender.fitted.seen
     states = model.states()
     halves = [model.graph.split(state.vectors) for state in states]

@@ -31,7 +31,7 @@ def as_list(ids: Id | Iterable[Id]) -> list[Id]:
     """The ids of a request, each a text or a whole number."""
     listed = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, str) else [ids]
     for id_ in listed:
-        # True would find the integer id 1, and None the text 'None'.
+        # Otherwise True would match the integer id 1, and None the text 'None'.
         if isinstance(id_, bool) or not isinstance(id_, str | int | np.integer):
             raise DataError(f"an id is a text or a whole number, got {shorten_id(id_)}")
     return listed
@@ -55,7 +55,8 @@ def known_rows(ids: IdMap, wanted: Id | Iterable[Id], kind: str, *, strict: bool
 def rows_of_histories(
     ids: IdMap, histories: Mapping[Id, Sequence[Id]], *, strict: bool
 ) -> list[Rows]:
-    """The rows of the known items of each; with `strict`, a DataError that says whose are not."""
+    """The rows of the known items of each history; with `strict`, unknown items are a DataError
+    that names the history."""
     found = []
     for name, items in histories.items():
         listed = as_list(items)

@@ -45,7 +45,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
 def find_items(
     dataset: Dataset, search: str | None = None, where: Iterable[str] = ()
 ) -> pl.DataFrame:
-    """The items whose name or id has the text, and of which the conditions hold: columns item,
+    """The items whose name or id contains the text, and which meet the conditions: columns item,
     touches and the attributes, the most touched first."""
     rows = _rows(dataset, search, where)
     touches = dataset.split.seen.item_degrees[rows]
@@ -70,7 +70,7 @@ def count_values(dataset: Dataset, attribute: str, where: Iterable[str] = ()) ->
 
 
 def _short(value: Any) -> str:
-    """A number or a moment as people write it."""
+    """A number or a time in the form in which people write it."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d}" if value.time() == time() else f"{value:%Y-%m-%d %H:%M}"
     return f"{value:g}"

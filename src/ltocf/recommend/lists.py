@@ -1,7 +1,7 @@
-"""The one road from people to lists: score, cold start, mask, rules, rank.
+"""The only path from people to lists: score, cold start, mask, rules, rank.
 
-The shell, Python, bulk files, the service and its judge all take it. What an item is called is the
-catalogue's to say (`names`), and why it is listed is told in `explain.py`.
+The shell, Python, bulk files, the service and its live quality all use it. The names of items are
+in the catalogue (`names`), and the reasons of scores in `explain.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class FittedModel:
     """What lists are made of: a model's scorer, its data, and the pairs that it learned from. The
-    model itself is built only when it is asked for, since that needs torch."""
+    model itself is built only on request, since that needs torch."""
 
     dataset: Dataset
     scorer: Scorer
@@ -48,7 +48,7 @@ class FittedModel:
         return self.make_model()
 
     def with_items(self, changes: Sequence[ItemChange]) -> FittedModel:
-        """The same model beside a catalogue after these changes: a new item is scored as if it had
+        """The same model with the catalogue after these changes: a new item is scored as if it had
         been there in training and nobody had touched it."""
         dataset = self.dataset.with_changes(changes)
         ids = dataset.catalogue.ids
@@ -60,7 +60,8 @@ class FittedModel:
 
     @property
     def seen(self) -> Interactions:
-        """What known users have liked; a user who has liked nothing gets what is popular."""
+        """The pairs that known users have liked; a user who has liked nothing gets what is
+        popular."""
         return self.dataset.split.seen
 
     @property
@@ -70,7 +71,7 @@ class FittedModel:
 
     @cached_property
     def item_vectors(self) -> Likeness:
-        """The vectors by which the model finds items alike."""
+        """The vectors that measure how similar the model finds items."""
         vectors = self.scorer.vectors()
         return vectors_of(None if vectors is None else vectors.items, self.seen)
 
@@ -80,23 +81,23 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ListOptions:
-    """How a list is made, whoever it is for."""
+    """The options of a list, apart from the person."""
 
     k: int = 10
     keep_seen: bool = False
-    blocked: Mask | None = None  # (n_items,) items that they may not get: `blocked_items`
+    blocked: Mask | None = None  # (n_items,) items that must not be listed: `blocked_items`
     rules: Rules = Rules()  # noqa: RUF009 - immutable
-    fade_after: float = 0.0  # what was shown in vain so many times counts half; 0: it does not fade
-    # (n_items,) scores for people of whom nothing is known; default: how many users have each item.
+    fade_after: float = 0.0  # items shown so often and not taken count half; 0: never
+    # (n_items,) scores for people without a history; default: how many users have each item.
     popularity: NDArray[np.floating] | None = None
 
 
 class ItemList(NamedTuple):
-    """The best first; shorter than was asked for where there are no more."""
+    """The best first; shorter than requested if there are not enough items."""
 
     items: Rows
     scores: NDArray[np.float32]
-    cold: bool = False  # nothing is known of what they like: this is what is popular
+    cold: bool = False  # the person has no history, so this is what is popular
 
     @property
     def source(self) -> str:
@@ -106,7 +107,7 @@ class ItemList(NamedTuple):
 def blocked_items(
     ids: IdMap, candidates: Iterable[Id] | None, exclude: Id | Iterable[Id]
 ) -> Mask | None:
-    """A mask of the items that nobody may get, if there are any. (n_items,)"""
+    """A mask of the items that must not be in any list; None if there are none. (n_items,)"""
     excluded = as_list(exclude)
     if candidates is None and not excluded:
         return None
@@ -125,7 +126,7 @@ def make_lists(
     *,
     gradient_steps: int = 0,
 ) -> list[ItemList]:
-    """A list for each, by options that they share or that each has of their own.
+    """A list for each person, by shared options or by options for each.
 
     One matrix product serves all of them, so ask for many people at a time.
     """
@@ -149,8 +150,8 @@ def final_scores(
     gradient_steps: int = 0,
     listed_alone: bool = False,
 ) -> Scores:
-    """The scores that lists are ranked by; -inf where an item may not be listed or, if those that
-    are listed are wanted alone, cannot be. (len(people), n_items)"""
+    """The scores that lists are ranked by; -inf where an item must not be listed or, if only listed
+    items matter, cannot be. (len(people), n_items)"""
     each = _each(options, len(people))
     most = _enough(fitted, people, each) if listed_alone else None
     scores = score_people(
@@ -202,7 +203,7 @@ def _enough(
 
 
 def similar_items(fitted: FittedModel, rows: Rows, options: ListOptions) -> list[ItemList]:
-    """The items most like each, as the rules allow."""
+    """The items most similar to each, within the rules."""
     each = _each(options, len(rows))
 
     def score(some: slice) -> Scores:
@@ -214,7 +215,7 @@ def similar_items(fitted: FittedModel, rows: Rows, options: ListOptions) -> list
 
 
 def similar_users(fitted: FittedModel, rows: Rows, k: int) -> list[ItemList]:
-    """The users most like each, as rows in place of items."""
+    """The users most similar to each, as rows in place of items."""
     scores = _others(fitted.scorer.similar_users(rows), rows)
     return list(_as_lists(rank(scores, k, rows, seen=None)))
 
@@ -232,7 +233,7 @@ def _others(scores: Scores, themselves: Rows) -> Scores:
 def _ranked(
     fitted: FittedModel, score: Callable[[slice], Scores], each: Sequence[ListOptions]
 ) -> Iterator[ItemList]:
-    """Rank, a tile of scores at a time, and reorder where the rules say so."""
+    """Rank, a tile of scores at a time, and reorder if the rules require it."""
     n_items = fitted.seen.n_items
     tile = tile_bytes(n_items) // (4 * n_items)
     for start in range(0, len(each), tile):
@@ -269,7 +270,7 @@ def _groups(
 
 
 def _apply_rules_(fitted: FittedModel, scores: Scores, each: Sequence[ListOptions]) -> None:
-    """Boost and block, in place. A catalogue may know items that the model does not."""
+    """Boost and block, in place. A catalogue may have items that the model does not have."""
     n_items = scores.shape[1]
     for some, options, rules in _groups(fitted, each):
         if rules.factors is not None:

@@ -16,7 +16,7 @@ from ltocf.machine.memory import require_memory
 from ltocf.scorers.scorer import Formula, Scorer, Scores, Vectors
 
 OPSET, IR_VERSION = 17, 8  # of 2022, so that older runtimes read them too
-MOST_BYTES = 2**31 - 2**26  # of tables; what Protocol Buffers hold less the ids
+MOST_BYTES = 2**31 - 2**26  # of tables: the limit of Protocol Buffers minus room for the ids
 COPIES = 4  # of the tables while they are written
 INSTEAD = (
     "what every model has is everybody's lists (--format lists) and items' neighbours "
@@ -84,7 +84,7 @@ class OnnxFormula(Formula):
             later = self.step("Sub", self.tensor([1]), self.step("Reciprocal", "histories"))
             faded = self.step("Exp", self.step("Div", later, self.tensor([weights.memory])))
             power = self.step("Mul", power, faded)
-        values = self.step("Mul", self.has, power)  # the power 0 of nothing is 1
+        values = self.step("Mul", self.has, power)  # multiplied, since 0 to the power 0 is 1
         total = self.step("ReduceSum", values, "axis")
         divisor = self.step("Max", total, self.tensor([1e-30]))
         degree = self.step("Sqrt", self.degree) if rooted else self.degree

@@ -20,14 +20,14 @@ NOTHING, NEVER = np.empty(0, np.int32), np.empty(0, np.int64)
 
 
 class Person(NamedTuple):
-    """A user's row in the training data, or NOBODY, and the items that they touched since."""
+    """A user's row in the training data, or NOBODY, and the items that they have touched since."""
 
     row: int
     items: Rows = NOTHING  # in any order, repetitions allowed
     times: NDArray[np.int64] = NEVER  # of each item, in the unit of the training data's times
     without: Rows = NOTHING  # items that are left out of their history, as if never touched
     shown: Rows = NOTHING  # items that they were shown and did not take, once for each time
-    met: Rows = NOTHING  # what they sent back or do not want: not in their history, never listed
+    met: Rows = NOTHING  # items sent back or hidden: not in their history, never listed
 
     @classmethod
     def of_history(cls, items: Rows) -> Person:
@@ -51,7 +51,7 @@ class Person(NamedTuple):
 
 
 def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array:
-    """Each one's old and new items by time, as `histories_of` weighs them; of an item that comes
+    """Each one's old and new items by time, as `histories_of` weighs them; for an item that occurs
     twice the first time counts. (len(people), n_items)
 
     Old items without times came before everything else.
@@ -75,7 +75,7 @@ def joined_histories(train: Interactions, people: Sequence[Person]) -> csr_array
         indptr.append(indptr[-1] + len(distinct))
         items.append(distinct.astype(np.int32))
         entries.append((1 / (1 + later)).astype(np.float32))
-    from scipy.sparse import csr_array  # takes long to load: for those who need it alone
+    from scipy.sparse import csr_array  # imported here, since it takes long to load
 
     arrays = (np.concatenate(entries), np.concatenate(items), np.array(indptr))
     return csr_array(arrays, shape=(len(people), train.n_items))
@@ -89,12 +89,13 @@ def score_people(
     gradient_steps: int = 0,
     most: Sequence[int] | None = None,
 ) -> Scores:
-    """Scores of all items for each, the caller's to change. (len(people), n_items)
+    """Scores of all items for each person, in an array that the caller may change. (len(people),
+    n_items)
 
-    A known user keeps their own part. Somebody without new events is scored as
-    in the training data, and somebody without any history gets zeros. With `gradient_steps`, all
-    are new, and the vector of each takes that many steps on their history. With `most`, a score
-    that is not among so many best ones of a person may be -inf.
+    A known user keeps their own part. Somebody without new events is scored as in the training
+    data, and somebody without any history gets zeros. With `gradient_steps`, all are new, and the
+    vector of each takes that many steps on their history. With `most`, a score that is not among so
+    many best ones of a person may be -inf.
     """
     if any(len(person.without) for person in people) and not scorer.follows_history:
         raise ConfigError(

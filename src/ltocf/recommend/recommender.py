@@ -80,11 +80,11 @@ class Recommender:
         )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What the recommender was made with, as scikit-learn asks for it."""
+        """The arguments of the constructor, in the form that scikit-learn expects."""
         return dict(self._params)
 
     def set_params(self, **params: Any) -> Recommender:
-        """Change what the recommender was made with; it has to be fitted again."""
+        """Change arguments of the constructor; the recommender must then be fitted again."""
         self._set(self._params | params)
         return self
 
@@ -165,7 +165,7 @@ class Recommender:
         return Search(dataset, self._asked, Deadline(seconds), progress=progress).run()
 
     def with_items(self, changes: Sequence[ItemChange]) -> Recommender:
-        """The same model beside a catalogue after these changes, which is cheap: a new item is
+        """The same model with the catalogue after these changes, which is cheap: a new item is
         scored as if it had been there in training and nobody had touched it."""
         return self._around(self.config, self.fitted.with_items(changes))
 
@@ -273,7 +273,7 @@ class Recommender:
         return ListOptions(k, keep_seen, blocked, rules or Rules())
 
     def unknown_users(self, users: Iterable[Id]) -> list[Id]:
-        """Those that were not in the training data, in their order."""
+        """Those of the users that were not in the training data, in their order."""
         return unknown_ids(self.fitted.seen.user_ids, users)
 
     def unknown_items(self, items: Iterable[Id]) -> list[Id]:
@@ -311,8 +311,8 @@ class Recommender:
         window: timedelta | None = None,
         rules: Rules | None = None,
     ) -> pl.DataFrame:
-        """What is 'popular', 'trending' or 'new' with everybody: columns rank, item, touches (or
-        growth, or arrived), and the items' attributes."""
+        """The board 'popular', 'trending' or 'new', which is the same for everybody: columns rank,
+        item, touches (or growth, or arrived), and the items' attributes."""
         return board(self.dataset, kind, k, window=window, rules=rules)
 
     def explain(self, user: Id, item: Id) -> Explanation:

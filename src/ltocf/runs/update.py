@@ -229,8 +229,8 @@ def grow(
     """Tensors of the new sizes, with the old rows in their new places and zeros elsewhere. `rows`
     says what the rows of each tensor stand for.
 
-    To a graph filter, a new user whose own vector is zero is determined by their history alone.
-    Nothing of a user who is not kept remains.
+    To a graph filter, a new user whose own vector is zero is determined by their history alone. The
+    rows of users who are not kept are removed.
     """
     kept = np.ones(before.n_users, dtype=bool) if kept_users is None else kept_users
     users, items = np.flatnonzero(kept), np.arange(before.n_items)

@@ -104,7 +104,7 @@ class UntouchedScorer(Scorer):
 
     def explain_mean(self, history: csr_array, user: int = NOBODY) -> Terms:
         """As a member of a blend, where cold items say nothing: zeros count in the mean too."""
-        assert not self.near.nnz, "what speaks for cold items speaks for a whole blend"
+        assert not self.near.nnz, "cold items are scored by a whole blend, not by its members"
         mean = self.known.explain_mean(self._known_part(history), user)
         share = self.n_known / self.n_items
         of_history = np.zeros((history.nnz, 1))

@@ -1,4 +1,4 @@
-"""A candidate at work: its settings climb, a trial at a time, and its best fit is kept."""
+"""One candidate of a search: its settings improve trial by trial, and its best fit is kept."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from ltocf.search.trainings import trained_on_validation
 from ltocf.storage.files import replacing
 from ltocf.training.fitting import require_room
 
-ANOTHER_START = 0.05  # by what share a candidate's second start may be better than its first
-FIRST_STEP = 0.02  # by what share a candidate's first change of a setting has gained, on average
-WORTH = 3e-4  # a share that is not worth a trial
-NEWS = 0.5  # how much one trial changes what is expected of the next
+ANOTHER_START = 0.05  # expected gain of a candidate's second start over its first, as a share
+FIRST_STEP = 0.02  # average gain of a candidate's first change of a setting, as a share
+WORTH = 3e-4  # a smaller expected gain is not worth a trial
+NEWS = 0.5  # weight of the latest trial in the expected gain of the next
 
 Fitted = Callable[[Options, Scorer], None]
 
 
 class Arm:
-    """One candidate: what it has reached, what it would try next, and what that promises."""
+    """One candidate: its best trial so far, what it would try next, and the gain that is expected
+    of it."""
 
     def __init__(
         self,
@@ -51,9 +52,9 @@ class Arm:
         self.split, self.graph, self.judges = split, graph, judges
         self.journal, self.costs = journal, costs
         self.gain = promise_of(name, split, config)
-        self.note = ""  # why it is tried no more
+        self.note = ""  # why it is not tried any more
         self._stopped = False
-        self._starts = 0  # that have not been tried
+        self._starts = 0  # starts that have not been tried
         self.best: Trial | None = None
         self.next: Options | None = None
         self._opinion: Opinion | None = None
@@ -68,12 +69,12 @@ class Arm:
         return not self.note and (self._steps is None or self.next is not None)
 
     def seconds(self) -> float:
-        """What the next trial will take."""
+        """The expected seconds of the next trial."""
         return self.judging + (0.0 if self._only_recency() else self._fitting())
 
     @property
     def judging(self) -> float:
-        """Seconds of that for judging."""
+        """The part of them for validation."""
         return self.costs.judging if self.best is None else self.best.judging_seconds
 
     def _fitting(self) -> float:
@@ -86,7 +87,7 @@ class Arm:
         return task_of(self.name, usual_options(self.name) | options)
 
     def begin(self, recency: float) -> None:
-        """Decide on the first settings, with the recency that others like best."""
+        """Choose the first settings, with the recency that is best for other candidates."""
         if self._steps is None:
             self._climb_from(starts_of(self.name, self.config, recency))
 
@@ -97,9 +98,10 @@ class Arm:
         judging: AbstractContextManager[Progress],
         fitted: Fitted = lambda options, scorer: None,
     ) -> Trial:
-        """Try what is next, write it down, and go on from there. `fitted` hears of it before it is
-        judged, which takes longer than many a fit. Both parts have their own time: a training that
-        is ended by its limit still has to be judged."""
+        """Fit and judge the next settings, record the trial, and choose the settings after it.
+        `fitted` is called between fit and judgement, since judging may take longer than fitting.
+        The two have separate time limits: a training that reaches its limit still has to be
+        judged."""
         assert self.next is not None
         options, started = self.next, time.perf_counter()
         quick = self._recency_alone(options)
@@ -130,14 +132,15 @@ class Arm:
         return trial
 
     def opinion(self, progress: Progress) -> Opinion:
-        """Of the best settings; after a search was resumed, fitted again or read from its file."""
+        """The opinion of the model with the best settings. In a resumed search, that model is
+        fitted again or read from its file."""
         assert self.best is not None
         if self._opinion is None:
             self._opinion = self.judges.rate(self.model(progress).scorer(), progress).opinion
         return self._opinion
 
     def model(self, progress: Progress) -> Model:
-        """Fitted to train with the best settings."""
+        """The model with the best settings, fitted to train."""
         assert self.best is not None
         if self._model is None:
             if MODELS[self.name].solved():
@@ -151,15 +154,15 @@ class Arm:
         self.note = note
 
     def stopped_after(self, seconds: float) -> None:
-        """A trial took too long. The first may have had to compile something: it has a second
-        chance, in its turn."""
+        """Note that a trial took too long. If it was the first, it may have spent its time
+        compiling, so the candidate gets a second chance later."""
         if self.best is not None or self._stopped:
             self.close(f"stopped after {seconds:.0f} seconds")
         self._stopped = True
         self.costs.learn(self.name, self.next or {}, self.split.train, 2 * seconds)
 
     def _learn(self, trial: Trial) -> bool:
-        """What the trial says about the next one; whether it is the best so far."""
+        """Update the expected gain. Returns whether the trial is the best so far."""
         before = self.best
         self._starts -= 1
         if self._starts > 0:
@@ -186,7 +189,7 @@ class Arm:
         return model, None
 
     def _keep(self, model: Model) -> None:
-        """A training is not repeated when the search goes on later."""
+        """Save a trained model, so that a resumed search need not train it again."""
         if self.journal.file is not None and not MODELS[self.name].solved():
             with replacing(self._file()) as temporary:
                 save_file(
@@ -198,7 +201,8 @@ class Arm:
         return self.journal.file.parent / f"{self.name}.safetensors"
 
     def _only_recency(self) -> bool:
-        """Whether the next trial looks at histories in another way and needs no fit."""
+        """Whether the next trial only changes the recency of a closed form, which needs no new
+        fit."""
         if self.best is None or self.next is None or not MODELS[self.name].solved():
             return False
         return _without_recency(self.best.options) == _without_recency(self.next)
@@ -215,7 +219,7 @@ class Arm:
         self._advance(None)
 
     def _advance(self, merit: float | None) -> None:
-        """To the next settings that have not been tried, or to none."""
+        """Go to the next settings that have not been tried; None if there are none."""
         assert self._steps is not None
         try:
             self.next = next(self._steps) if merit is None else self._steps.send(merit)
@@ -224,7 +228,7 @@ class Arm:
         except StopIteration:
             self.next = None
         if self.best is not None and self.gain < WORTH:
-            self.next = None  # climbing further gains next to nothing
+            self.next = None  # further changes would gain next to nothing
 
     def _go_on(self, earlier: list[Trial]) -> None:
         self.best = max(earlier, key=lambda trial: trial.merit)

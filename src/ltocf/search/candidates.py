@@ -1,4 +1,4 @@
-"""What a search can try: models, what is worth varying about each, and what they promise."""
+"""What a search can try: models, which of their settings it varies, and the gain to expect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ltocf.models import MODELS
 from ltocf.search.climbing import Options
 
 RECENCIES = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4)  # tried where times are known
-SHARES = (0.03, 0.1, 0.3, 1.0)  # of all interactions, the latest, that popularity may count
+SHARES = (0.03, 0.1, 0.3, 1.0)  # popularity may count only this latest share of all interactions
 TAG_WEIGHTS = (0.0, 0.3, 1.0)  # tried where items have tags
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense
 
@@ -22,13 +22,13 @@ LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dens
 class Candidate:
     """A model to try.
 
-    `promise` is by what share it has raised the best that faster candidates had reached, on
-    average over the data sets that we have; what this run measures takes its place.
+    `promise` is the gain to expect over the best of faster candidates, as a share: the average over
+    the data sets that we have. What this run measures replaces it.
     """
 
     promise: float
     searched: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    starts: tuple[Options, ...] = ({},)  # where to begin, beside what is default
+    starts: tuple[Options, ...] = ({},)  # options to begin with, over the defaults
     ordered: bool = False  # only for logs whose order is known
     tagged: bool = False  # only for items with tags
 
@@ -40,7 +40,7 @@ FAMILY = {
     "item_power": (0.0, 0.1, 0.2),
     "self_weight": (0.0, 0.1, 0.2),
 }
-# Fitted, judged and written in a third of the time that all weights of Turbo-CF take.
+# Fitting, judging and writing take a third of the time that they take with all weights.
 FEW_NEIGHBOURS: Options = {"neighbours": 200}
 DENSE: Options = {"l2": 10.0, "dropout": 0.1, "user_power": 0.5, "item_power": 0.1}
 # A depth that suits a short training. The times that LT-OCF learns by itself, and as many epochs
@@ -48,7 +48,7 @@ DENSE: Options = {"l2": 10.0, "dropout": 0.1, "user_power": 0.5, "item_power": 0
 GIVEN_TIMES: Options = {"learn_times": False, "end_time": 4.5, "tolerance": 0.1}
 SHORT = 12  # epochs with given times, at most
 CANDIDATES: dict[str, Candidate] = {
-    # Saved before anything is tried, and hardly ever best: it is judged for its part in blends.
+    # Saved before anything is tried. It is hardly ever best alone, but useful in blends.
     "popularity": Candidate(promise=0.05),
     "turbocf": Candidate(
         promise=1.0,
@@ -101,7 +101,7 @@ CANDIDATES: dict[str, Candidate] = {
             "dim": (64, 128, 256),
         },
     ),
-    # Without its ideal filter there is nothing to solve: what is good after a second or two.
+    # Without its ideal filter nothing has to be solved: a good model within a second or two.
     "gfcf": Candidate(
         promise=1.0,
         searched={"ideal_weight": (0.0, 0.1, 0.3, 0.6, 1.0)},
@@ -126,7 +126,7 @@ CANDIDATES: dict[str, Candidate] = {
 
 
 def candidates_for(split: Split, config: RunConfig) -> Iterator[str]:
-    """Those that these data allow, of which some settings may be given."""
+    """The candidates that suit these data and the given settings."""
     smaller = min(split.train.n_users, split.train.n_items)
     for name, candidate in CANDIDATES.items():
         if candidate.ordered and split.train.timestamps is None:
@@ -148,7 +148,7 @@ def promise_of(name: str, split: Split, config: RunConfig) -> float:
 
 
 def given_to(name: str, config: RunConfig) -> Options:
-    """What the user has settled of a candidate: each has what it knows of."""
+    """Those of the user's settings that this candidate has."""
     fields = MODELS[name].Config.model_fields
     return {key: value for key, value in config.model_options.items() if key in fields}
 
@@ -173,8 +173,8 @@ def starts_of(name: str, config: RunConfig, recency: float) -> list[Options]:
 
 
 def choices_for(name: str, config: RunConfig, split: Split) -> dict[str, tuple[Any, ...]]:
-    """What is varied about a candidate: what is not given, recency where times are known, and the
-    weight of tags where items have some."""
+    """The settings that are varied: those that are not given, recency where times are known, and
+    the weight of tags where items have tags."""
     fields, given = MODELS[name].Config.model_fields, given_to(name, config)
     choices: dict[str, tuple[Any, ...]] = {}
     if split.train.timestamps is not None:

@@ -1,4 +1,4 @@
-"""Search settings one at a time, from where one stands uphill."""
+"""Coordinate ascent: improve settings one at a time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Options = dict[str, Any]
 def ascend(
     starts: Sequence[Options], choices: Mapping[str, Sequence[Any]], usual: Mapping[str, Any]
 ) -> Generator[Options, float, None]:
-    """Settings to try, beginning with `starts`; each answer is how good they were.
+    """Yields settings to try, beginning with `starts`; the caller sends how good each were.
 
-    From the best start on, one setting after another is moved as long as that gains; this ends when
-    none gains any more. `usual` is where a setting stands that a start leaves out.
+    From the best start on, one setting after another is moved as long as that gains; it ends when
+    no move gains. `usual` has the values of settings that a start leaves out.
     """
     best, top = starts[0], -math.inf
     for start in starts:

@@ -11,7 +11,7 @@ from ltocf.data.interactions import Interactions
 from ltocf.search.candidates import GIVEN_TIMES, train_settings
 from ltocf.search.climbing import Options
 
-# Seconds a unit of work: rough estimates for two cores, corrected by what a search measures.
+# Seconds per unit of work: rough estimates for two cores, corrected by what a search measures.
 CO_OCCURRENCES = {  # per pair of items that one user has both of
     "turbocf": 2.5e-8,
     "rp3beta": 2.5e-8,
@@ -20,10 +20,11 @@ CO_OCCURRENCES = {  # per pair of items that one user has both of
     "ease": 2e-9,
     "transitions": 1.2e-8,
 }
-# Of a filter of the graph without its singular vectors, per pair: nothing is solved, but to judge
-# it some thousand histories have to be filtered.
+# Per pair, for a filter of the graph without singular vectors: nothing is solved, but judging it
+# means filtering some thousand histories.
 FILTERING = 4e-6
-SPECTRA = {"gfcf": 1.0, "chebycf": 1.6, "bspm": 1.5}  # times these: most of it goes with the rank
+# Factors for these models; most of the time depends on the rank.
+SPECTRA = {"gfcf": 1.0, "chebycf": 1.6, "bspm": 1.5}
 SPECTRUM = 2e-4, 4e-6  # per user and item, and per pair
 FILTER_ALONE = "filter of the graph"
 TRAININGS = {"ials": 5e-5}  # per pair, for the whole training
@@ -33,19 +34,20 @@ WITH_GIVEN_TIMES = "ltocf with given times"
 INVERSE = 2e-11  # per cube of the smaller side of a dense inverse
 LEAST = 0.2
 UNKNOWN = 5e-5  # per pair, of a model that is not listed
-SHARE_OF_NEWS = 0.5  # how much one measurement changes the opinion of the machine
+SHARE_OF_NEWS = 0.5  # weight of one measurement in the estimate of this machine's speed
 
 
 class Costs:
     """Seconds that fits will take on this machine, as it is now."""
 
     def __init__(self) -> None:
-        self.slowness = 1.0  # compared with the machine of the constants
-        self.judging = 1.0  # seconds, as it last took
+        self.slowness = 1.0  # relative to the machine of the constants
+        self.judging = 1.0  # seconds that the latest judgement took
         self._measured: dict[str, tuple[float, float]] = {}  # seconds, and the work they took
 
     def fitting(self, name: str, options: Options, pairs: Interactions) -> float:
-        """Of this model on these pairs: by its own measurement if there is one."""
+        """Seconds to fit this model to these pairs: by a measurement of the model if there is
+        one."""
         task = task_of(name, options)
         work = work_of(task, pairs)
         if task in self._measured:
@@ -54,12 +56,12 @@ class Costs:
         return work * self.slowness
 
     def learn(self, name: str, options: Options, pairs: Interactions, seconds: float) -> None:
-        """What a fit took, which says something about the model and about the machine."""
+        """Learn from the seconds that a fit took, for this model and for the machine."""
         task = task_of(name, options)
         work = work_of(task, pairs)
         self._measured[task] = seconds, work
-        # Shorter ones say more about start-up than about speed. A filter alone takes its time when
-        # it is judged, and singular vectors may come from the cache.
+        # Shorter fits measure start-up rather than speed. A filter alone takes its time when it is
+        # judged, and singular vectors may come from the cache.
         if work > LEAST and task != FILTER_ALONE and task not in SPECTRA:
             ratio = min(max(seconds / work, 0.05), 50.0)
             news = SHARE_OF_NEWS * (math.log(ratio) - math.log(self.slowness))
@@ -67,8 +69,9 @@ class Costs:
 
 
 def task_of(name: str, options: Options) -> str:
-    """What fits that take about as long have in common: the model, whether a filter of the graph
-    has an ideal part, whose singular vectors are all that takes time, and whether times learn."""
+    """A name shared by fits that take about equally long: the model, whether its times learn, and
+    for a filter of the graph whether it has an ideal part, since its singular vectors take nearly
+    all of the time."""
     if name in SPECTRA and options.get("ideal_weight") == 0:
         return FILTER_ALONE
     if name == "ltocf" and options.get("learn_times") is False:
@@ -77,7 +80,7 @@ def task_of(name: str, options: Options) -> str:
 
 
 def work_of(task: str, pairs: Interactions) -> float:
-    """Seconds on the machine of the constants."""
+    """Expected seconds on the machine of the constants."""
     together = float(np.square(pairs.user_degrees.astype(np.float64)).sum())
     if task in CO_OCCURRENCES:
         seconds = CO_OCCURRENCES[task] * together

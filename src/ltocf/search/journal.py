@@ -1,4 +1,4 @@
-"""What a search has tried, a line each, on disk: one that was ended in any way goes on from it."""
+"""What a search has tried, one line per trial, on disk: an interrupted search continues from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Trial:
     seconds: float  # that fitting took
     judging_seconds: float
     elapsed: float  # since the search began
-    epochs: int | None = None  # to train for on all pairs, of a model that is trained
+    epochs: int | None = None  # for a trained model: epochs to train for on all pairs
 
     @property
     def merit(self) -> float:
@@ -76,7 +76,7 @@ class Journal:
 
     @property
     def elapsed(self) -> float:
-        """How long the search had gone on when it last wrote."""
+        """Seconds of searching until the last line was written."""
         times = [trial.elapsed for trial in self.trials.values()]
         return max([*times, *(saved.elapsed for saved in self.saved)], default=0.0)
 
@@ -107,8 +107,8 @@ class Journal:
 
 
 def _lines(file: Path | None) -> list[dict[str, Any]]:
-    """The whole lines; one that a crash cut short never counted, and is ended here so that the
-    next one begins on its own."""
+    """The complete lines. A line that a crash cut short does not count; it is ended here, so that
+    the next one begins on a new line."""
     if file is None or not file.is_file():
         return []
     text = file.read_text(encoding="utf-8", errors="replace")

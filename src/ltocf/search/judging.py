@@ -1,7 +1,7 @@
-"""Who judges what a search tries: some users of validation.
+"""How a search judges what it tries: by some users of validation.
 
-Settings are compared on all of them. So are blends, without anybody judging weights that were
-fitted to them: each half of the users judges the weights that the other half chose.
+Settings are compared on all of them. So are blends, but never by users to whom their weights were
+fitted: each half of the users judges weights that were fitted to the other half.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ltocf.scorers.complete import complete_for
 from ltocf.scorers.scorer import Scorer
 from ltocf.search.mixing import Mix, Opinion, fit_mix, opinion_of, pooled
 
-MOST_USERS = 4000  # enough to tell candidates apart, and to weigh members by half of them
-FEW_USERS = 400  # enough to tell what is far better
+MOST_USERS = 4000  # enough to tell candidates apart, and to fit weights on half of them
+FEW_USERS = 400  # enough to recognise what is far better
 FEWEST_TO_HALVE = 40  # with fewer, everybody judges and nothing is blended
 K = 20
 
@@ -55,8 +55,8 @@ class Judges:
         return Rating(metrics, opinion)
 
     def prefer(self, scorer: Scorer, other: Scorer) -> bool:
-        """Whether some of the users, for a first look, are served better by it than by the other
-        one."""
+        """Whether `scorer` is better than `other` for a small sample of the users: a quick first
+        check."""
         few, split = self.users[:: max(len(self.users) // FEW_USERS, 1)], self.split
         both = self._as_served(scorer), self._as_served(other)
         found = [evaluate(one, split.valid, split.train, users=few) for one in both]
@@ -64,14 +64,14 @@ class Judges:
         return merits[0] > merits[1]
 
     def _as_served(self, scorer: Scorer) -> Scorer:
-        """Where untouched items are wanted, with the scores that lists give them."""
+        """If untouched items are held out, the scorer that lists use, which scores these too."""
         return complete_for(self.split.valid, scorer, self.split.train)
 
     def blend(
         self, opinions: Sequence[Opinion], progress: Progress = silent
     ) -> tuple[Mix, Metrics]:
-        """The best mix of the scorers, and how good mixes are that are made so: what each half of
-        the users says of the mix that suits the other half best."""
+        """The best mix of the scorers for all users, and metrics of mixes made in this way: those
+        of each half of the users with the mix fitted to the other half."""
         pool = pooled(opinions, self.users, self.split.valid, progress)
         figures: Metrics = {}
         for judging in (self.half, ~self.half):

@@ -69,7 +69,7 @@ class Pool(NamedTuple):
         return {name: float(values.mean()) for name, values in lists.items()}
 
     def ndcg(self, weights: Mapping[int, float]) -> float:
-        """NDCG@50 alone, for speed: fitting weights computes it some hundred times."""
+        """NDCG@50 alone, for speed: fitting weights computes it hundreds of times."""
         discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
         gains = np.zeros(len(self.n_wanted))
         _find_gains(self.scores, self._vector(weights), self.wanted, discounts, gains)

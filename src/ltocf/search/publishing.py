@@ -82,7 +82,7 @@ class WholeModels:
         like: Callable[[Trial, Progress], Model],
     ) -> None:
         """`like` gives the model of a trial, fitted to train. A trained model takes over what that
-        one learned about all pairs, such as times."""
+        one found out for a training on all pairs, such as times."""
         self.dataset = replace(dataset, split=everything(dataset.split))
         self.config, self.costs, self.like = config, costs, like
         self.graph = BipartiteGraph(self.dataset.split.train)

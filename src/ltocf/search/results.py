@@ -17,7 +17,7 @@ CHOSEN = "chosen: the best on validation"
 
 
 class Keeper(Protocol):
-    """Where the models of a search go, each in the place of the one before."""
+    """Where a search saves its models, each replacing the one before."""
 
     def save(self, choice: Choice, config: RunConfig, dataset: Dataset, model: Model) -> None: ...
 

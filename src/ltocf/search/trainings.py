@@ -16,7 +16,7 @@ from ltocf.training.fitting import Fit, choose_epochs, fit_for
 def trained_on_validation(
     name: str, options: Options, split: Split, config: RunConfig, progress: Progress
 ) -> Fit:
-    """The model at its best epoch; one that is stopped early counts with the best until then."""
+    """The model at its best epoch; if the training is stopped early, at the best until then."""
     settings = _settings(name, options, config, "validation")
     train = train_settings(options, settings.train, split.seen.pairs_per_user)
     settings = settings.model_copy(update={"train": train})
@@ -26,7 +26,8 @@ def trained_on_validation(
 def trained_on_everything(
     trial: Trial, like: Model, dataset: Dataset, config: RunConfig, progress: Progress
 ) -> Model:
-    """For as long as the trial chose, with what it found out; stopped early, it is of no use."""
+    """A model trained on all pairs, for as many epochs as the trial chose and with what it found
+    out, such as times. If the training is stopped early, there is no model."""
     settings = _settings(trial.name, trial.options, config, "fixed")
     found = fit_for(trial.epochs, dataset, settings, like=like, progress=progress)
     if not found.complete:

@@ -160,9 +160,8 @@ async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = answer({"detail": str(error.detail)}, error.status_code)
     response.headers.update(error.headers or {})
-    if (
-        error.status_code == 405
-    ):  # several routes may share a path, and each reports only its own method
+    # Several routes may share a path, and each reports only its own method.
+    if error.status_code == 405:
         path = request.scope["path"]
         routes = [one for one in request.app.state.routes if one.path_regex.match(path)]
         form = max((one.path for one in routes), key=len, default="")  # an id may contain slashes

@@ -62,9 +62,8 @@ class Engine:
         fade_after: float = FADE_AFTER,
     ) -> None:
         served.warm_up()
-        self.fade_after = (
-            fade_after  # an item's score is halved after it was shown so often and not taken
-        )
+        # An item's score is halved after it was shown so often and not taken.
+        self.fade_after = fade_after
         self._anything_shown = False  # most services never report impressions, and skip the look
         self.items = LiveItems(store)
         self.items.refresh()

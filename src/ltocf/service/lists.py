@@ -43,9 +43,8 @@ class ListReply:
 
     wanted: ListRequest
     found: ItemList
-    reasons: list[str] = field(
-        default_factory=list
-    )  # of each item, as JSON, if the request asked for them
+    # Of each item, as JSON, if the request asked for them.
+    reasons: list[str] = field(default_factory=list)
 
     @cached_property
     def members(self) -> bytes:
@@ -139,9 +138,8 @@ def _answers_by(
     people, options = [one.person for one in batch], [one.options for one in batch]
     try:
         lists = make_lists(served.fitted, people, options)
-    except (
-        LtocfError
-    ) as refusal:  # from a model without lists for newcomers; the other people can be served
+    # From a model without lists for newcomers; the other people can be served.
+    except LtocfError as refusal:
         if len(batch) == 1:
             return [Problem(str(refusal))]
         return [answer for wanted in batch for answer in _answers_by(served, [wanted])]

@@ -44,9 +44,8 @@ class ServedModel:
     metrics: Mapping[str, float] = field(default_factory=dict)  # on the test set
     epochs: Sequence[EpochRecord] = ()  # of its training
     digest: str = ""  # of the run's files
-    portrait: Portrait | None = (
-        None  # what the page draws of it; for a model in memory, computed on request
-    )
+    # What the page draws of it; for a model in memory, computed on request.
+    portrait: Portrait | None = None
     weigh: str | None = None  # weights of kinds of events, if the store has its own
 
     @classmethod

@@ -37,10 +37,10 @@ def pairs(found: Interactions):
     return set(zip(found.user_ids[found.users], found.item_ids[found.items], strict=True))
 
 
-def test_a_day_above_twelve_tells_month_first_from_day_first(tmp_path):
+def test_a_day_above_twelve_shows_whether_the_month_comes_first(tmp_path):
     log = timed(tmp_path, "12/1/10 8:26", "12/13/10 17:05")
     assert when(log) == ["2010-12-01 08:26", "2010-12-13 17:05"]
-    assert any("%m/%d/%y %H:%M (found: a day above 12" in note for note in read_log(log).notes)
+    assert any("%m/%d/%y %H:%M (found: a day is above 12" in note for note in read_log(log).notes)
     log = timed(tmp_path, "01/12/2010", "13/12/2010")
     assert when(log) == ["2010-12-01 00:00", "2010-12-13 00:00"]
 

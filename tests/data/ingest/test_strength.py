@@ -58,7 +58,7 @@ def test_weights_are_kept_and_repeats_are_joined(
 def test_without_being_asked_for_there_are_no_weights(tmp_path):
     report = prepare(PLAYS, tmp_path / "out", Recipe(split="none"))
     assert Dataset.load(tmp_path / "out").split.train.weights is None
-    said = "column 'plays' is not used; weight= (--weight plays) lets it count as strength"
+    said = "column 'plays' is not used; weight= (--weight plays) uses it as strength"
     assert said in report.notes
 
 

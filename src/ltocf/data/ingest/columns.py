@@ -18,7 +18,7 @@ DATE = r"^\d{1,4}[-./]\d"
 
 @dataclass(frozen=True)
 class LogColumns:
-    """The names of a log's columns. `guessed` lists the roles that nobody named."""
+    """The names of a log's columns. `guessed` lists the roles whose columns were guessed."""
 
     user: str
     item: str
@@ -26,7 +26,7 @@ class LogColumns:
     rating: str | None = None
     weight: str | None = None
     kind: str | None = None
-    quantity: str | None = None  # where it is no weight: below 0, a row is a return
+    quantity: str | None = None  # not used as a weight; a row below 0 is a return
     guessed: tuple[str, ...] = ()
 
     def names(self) -> dict[str, str]:
@@ -38,7 +38,7 @@ class LogColumns:
         return ", ".join(
             f"{role} = {name!r}{' (guessed)' if role in self.guessed else ''}"
             for role, name in self.names().items()
-            if role != "quantity"  # it is told where there are returns
+            if role != "quantity"  # it is only reported if there are returns
         )
 
 
@@ -76,7 +76,7 @@ def choose_columns(
 
 
 def _quantity(table: Table, used: Collection[str]) -> str | None:
-    """A column of numbers of pieces, which are below 0 where something was returned."""
+    """A column of quantities, which are below 0 where something was returned."""
     for name, dtype in table.schema.items():
         if plain(name) in QUANTITIES and name not in used:
             return name if dtype.is_numeric() or dtype == pl.String else None

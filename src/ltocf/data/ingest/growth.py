@@ -49,21 +49,22 @@ def read_more(
     now: bool = False,
     **given: Any,
 ) -> LogContents:
-    """Read a log as the data set's own was: with its columns, threshold and form unless `given`.
+    """Read a log in the way the data set's own log was read: with its columns, threshold and form,
+    unless `given`.
 
-    A column that this log does not have is guessed or left out, but for the rating that a
-    threshold needs and for weights. `every_row_liked` forgets the threshold. Times
-    become what those of the data set are, or are refused if they cannot be compared; those of what
-    happens `now` come after plain numbers.
+    A column that this log does not have is guessed or left out, but for the rating that a threshold
+    needs and for weights. `every_row_liked` forgets the threshold. Times become what those of the
+    data set are, or are refused if they cannot be compared; those of what happens `now` come after
+    plain numbers.
     """
     options, columns = dataset.origin.get("options", {}), dataset.origin.get("columns", {})
     given = {name: value for name, value in given.items() if value is not None}
     how = {name: options.get(name) for name in READ} | {"skip_bad": bool(options.get("skip_bad"))}
     if every_row_liked:
         how["threshold"] = None
-    if now:  # what happens is an event of a service, which has no column of kinds
+    if now:  # these are events of a service, without a column of kinds
         how["weigh"] = None
-    # A first log told day from month; a later one may be too short to.
+    # The first log showed whether the day comes first; a later one may be too short for that.
     how["time_format"] = options.get("time_format") or dataset.time_order
     usual = {role: name for role in NAMES if (name := columns.get(role)) is not None}
     if how["threshold"] is None and "threshold" not in given:

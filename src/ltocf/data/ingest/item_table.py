@@ -64,8 +64,8 @@ def describe_items(
 ) -> tuple[pl.DataFrame, int | None]:
     """The items with their attributes, and how many of the log's the table does not know.
 
-    Every item of a `given` table is one of the data set. A table that came with the log, as
-    MovieLens has one, only describes: its protocols rank the items that somebody rated.
+    Every item of a `given` table is one of the data set. A table that came with the log, as in
+    MovieLens, adds no items: published protocols rank only items that somebody rated.
     """
     source = beside if given is None else given
     if source is None:

@@ -1,4 +1,4 @@
-"""Remove people from a data set, with everything of theirs."""
+"""Remove people from a data set, with all of their pairs."""
 
 from __future__ import annotations
 

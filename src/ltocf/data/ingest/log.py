@@ -24,7 +24,7 @@ from ltocf.data.times import KNOWN_AS, TimeForm
 from ltocf.errors import DataError
 
 BATCH_ROWS = 1_000_000
-REASONS = 3  # of the rows that were skipped, so many are told
+REASONS = 3  # reasons reported for skipped rows, at most
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Log:
     count: int = 0
     below_threshold: int = 0
     skipped: int = 0
-    passed_over: int = 0  # rows of a kind that counts 0
+    passed_over: int = 0  # rows of a kind with weight 0
     returns: int = 0  # rows that take something back
     reasons: list[str] = field(default_factory=list)
     moments: list[Moments] = field(default_factory=list)  # how each table's times are read
@@ -79,7 +79,7 @@ class Log:
             if log.time_form != like.time_form:
                 raise _other_times(log.label, log.time_form, like.label, like.time_form)
         for role, codes in log.codes.items():
-            # Text files have no types, so what looks like integers is; else the type decides.
+            # Text files have no types: there, ids that look like integers are. Else types decide.
             types = (t.schema[getattr(columns, role)] for t in log.tables if t.typed)
             codes.typed_as_integers &= all(
                 type_.is_integer() or type_.is_float() for type_ in types
@@ -109,12 +109,12 @@ class Log:
 
     @property
     def time_order(self) -> str | None:
-        """Whether day or month comes first, where that had to be found out."""
+        """Whether day or month comes first, if that had to be detected."""
         return next((moments.order for moments in self.moments if moments.order), None)
 
     @property
     def counts_amounts(self) -> bool:
-        """Whether rows have amounts: weights to keep, or quantities that only tell what was
+        """Whether rows have amounts: weights to keep, or quantities that only show what was
         returned."""
         return self.weighted or self.columns.quantity is not None
 
@@ -137,7 +137,7 @@ class Log:
                 )
 
     def known_rows(self) -> int | None:
-        """How many rows there are, where that can be told without reading them."""
+        """The number of rows, if it is known without reading them."""
         if not all(table.typed for table in self.tables):
             return None
         with reading(self.label):

@@ -1,7 +1,7 @@
 """The files of a log read by several processes, each a share of them in their order.
 
-What one process would have numbered as it met it is numbered here when all have read: users and
-items are ranked by their ids in the end, so that the data set is the same to the last byte.
+Users and items are numbered after all processes have read, in the order of their ids, so that the
+data set is the same to the last byte as with one process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ltocf.errors import DataError
 from ltocf.machine.threads import usable_cores
 from ltocf.progress import Progress
 
-LOOK_SECONDS = 0.2  # between looks at how far the processes are
+LOOK_SECONDS = 0.2  # between two checks of the processes' progress
 Types = dict[str, DTypeLike]
 
 
@@ -100,7 +100,7 @@ def _few_threads(processes: int) -> Iterator[None]:
 
 
 def _share_of(log: Log, share: NDArray[np.int64]) -> Log:
-    """Of some of the tables, without what is kept in this process alone."""
+    """The log with some of its tables, without what must stay in this process."""
     return replace(
         log,
         tables=[replace(log.tables[n], workspace=None) for n in share],

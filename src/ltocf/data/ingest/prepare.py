@@ -52,13 +52,13 @@ class PrepareReport:
 
     output: str
     columns: LogColumns
-    notes: tuple[str, ...]  # what was found out about the log's form
+    notes: tuple[str, ...]  # what was detected about the log's form
     rows: int
     skipped: int  # rows that cannot be read
     skipped_reasons: tuple[str, ...]  # the first of them
     below_threshold: int
     returns: int  # rows that take something back
-    passed_over: int  # rows of a kind that counts 0
+    passed_over: int  # rows of a kind with weight 0
     duplicates: int
     taken_back: int  # pairs of which nothing is left after returns, or that were hidden
     over_the_cap: int  # pairs of users who have more than asked for
@@ -66,9 +66,9 @@ class PrepareReport:
     unknown_to_train: int  # test pairs of users or items that train does not know
     split: SplitKind
     counts: dict[str, int]
-    unnamed_items: int | None  # items that the table of names does not know
+    unnamed_items: int | None  # items that are not in the table of items
     seconds: float
-    untouched_items: int = 0  # items of the table that nobody touched
+    untouched_items: int = 0  # items of the table that nobody has touched
 
     @property
     def density(self) -> float:
@@ -79,7 +79,7 @@ class PrepareReport:
         return {**asdict(self), "density": self.density}
 
     def lines(self) -> list[str]:
-        """A line for each thing that happened; what did not happen is not mentioned."""
+        """A line for each count that is not zero."""
         counts = self.counts
         dropped = {
             "rows that cannot be read": self.skipped,
@@ -211,7 +211,7 @@ def prepare(
 
 
 def _where(source: LogSource) -> dict[str, str]:
-    """Where a log lies, so that it is known again whatever the working directory is."""
+    """The absolute path of a log, so that it is recognised from any working directory."""
     on_disk = isinstance(source, str | Path) and str(source) != STANDARD_INPUT
     return {"path": str(Path(source).resolve())} if on_disk else {}  # type: ignore[arg-type]
 
@@ -300,7 +300,7 @@ def _load(
 
 
 def _busiest(counts: Counts, user_ids: pl.Series, recipe: Reading) -> list[str]:
-    """A note on a user with so many rows that it may be a program, or a shop's own account."""
+    """A note about a user with so many rows that it may be a program, or a shop's own account."""
     most, rows = int(counts.max()), int(counts.sum())
     capped = getattr(recipe, "max_user", None) is not None
     if capped or not (most >= 10_000 or (most >= 1_000 and most >= 0.01 * rows)):
@@ -323,7 +323,7 @@ def _subset(
     """One subset's pairs, bucket by bucket, renumbered; users and items without a like are left
     out."""
     for pairs in store.read():
-        if not weighted:  # amounts were only read to know what was returned
+        if not weighted:  # quantities were read only to find returns
             pairs.pop("weight", None)
         yield rows.pairs(pairs, subset)
 

@@ -67,7 +67,7 @@ def read_log(
     pairs = merge_repeats(rows, len(item_ids), log.how.repeats or "sum")
     back = {name: column.copy() for name, column in take(pairs, _taken_back(pairs)).items()}
     pairs = settle(pairs)
-    if not log.weighted:  # amounts were only read to know what was returned
+    if not log.weighted:  # quantities were read only to find returns
         pairs.pop("weight", None)
     interactions, unliked = (
         PairRenumbering.used(
@@ -98,7 +98,7 @@ def _taken(pairs: Pairs, user_ids: pl.Series, item_ids: pl.Series) -> Interactio
     """Weights are what is taken back of each pair."""
     if not len(pairs["user"]):
         return None
-    amounts = np.minimum(-pairs["weight"], np.finfo(np.float32).max)  # what is hidden, all of it
+    amounts = np.minimum(-pairs["weight"], np.finfo(np.float32).max)  # of hidden pairs, all
     pairs |= {
         "weight": np.maximum(amounts, LEAST_WEIGHT),
         "subset": np.full_like(pairs["subset"], TRAIN),

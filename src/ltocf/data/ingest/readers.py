@@ -37,7 +37,7 @@ LogSource: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 
 TEXT = {".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".item", ".log"}
 PARQUET = {".parquet", ".pq"}
-MISSING = ["", "NaN", "nan", "NULL", "null", "None"]  # what programs write into a CSV for no value
+MISSING = ["", "NaN", "nan", "NULL", "null", "None"]  # ways in which programs write a missing value
 EXTRA = "\x1fextra"  # fields beyond the last column
 
 
@@ -93,7 +93,7 @@ def open_log(
 
 @contextmanager
 def reading(label: str) -> Iterator[None]:
-    """Turn what polars says of an unreadable file into one line of ours."""
+    """Turn polars' error about an unreadable file into one line."""
     try:
         yield
     except pl.exceptions.NoDataError:
@@ -153,8 +153,8 @@ def _refuse_mixture(path: Path, kinds: list[str]) -> None:
 
 
 def _is_part(file: PurePosixPath) -> bool:
-    """Whether the file holds data: by convention, other programs keep their notes in files whose
-    names begin with a dot or an underscore."""
+    """Whether the file holds data: by convention, files whose names begin with a dot or an
+    underscore are notes of other programs."""
     known = kind_of(file) in TEXT | PARQUET or file.name.startswith("part-")
     return known and not any(name[0] in "._" for name in file.parts)
 

@@ -1,4 +1,4 @@
-"""What is to be done with a log: how it is read, what is left out, how it is split."""
+"""What `prepare` does with a log: how it is read, what is left out, how it is split."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Reading:
     rating: str | None = None
     weight: str | None = None  # how strong an interaction is: plays, a quantity, a rating
     repeats: Repeats | None = None  # how the weights of a repeated pair become one; none: sum
-    threshold: float | None = None  # a lower rating, or none, is no like
-    kind: str | None = None  # what sort of event a row is, which `weigh` tells the weight of
+    threshold: float | None = None  # a lower rating, or none, is not a like
+    kind: str | None = None  # column of the kind of event, whose weight is in `weigh`
     weigh: str | dict[str, float | str] | None = None  # view=1,purchase=5,return=-5,dislike=hide
     time_format: str | None = None  # such as %d.%m.%Y, day-first, month-first or milliseconds
     separator: str | None = None
     header: bool | None = None
     encoding: str | None = None
-    skip_bad: bool = False  # pass over rows that cannot be read, instead of failing
+    skip_bad: bool = False  # skip rows that cannot be read, instead of failing
 
     @property
     def weighted(self) -> bool:

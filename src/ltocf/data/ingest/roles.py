@@ -1,5 +1,5 @@
-"""What columns are usually called, in English, German, French and Spanish. Compared without case,
-accents and punctuation; earlier names win."""
+"""Usual names of columns in English, German, French and Spanish. Compared without case, accents and
+punctuation; earlier names win."""
 
 NAMES = {
     "user": "user userid uid username customer customerid customerno customernumber member "
@@ -28,8 +28,8 @@ NAMES = {
     "kind": "kind event eventtype eventname action actiontype interaction interactiontype behavior "
     "behaviortype behaviour behaviourtype ereignis aktion evenement evento accion",
 }
-OPTIONAL = ("rating", "weight", "kind")  # they count only if they are asked for
-# Numbers of pieces: below 0 they are returns, whether or not they are asked for as a weight.
+OPTIONAL = ("rating", "weight", "kind")  # used only if the caller asks for them
+# Quantities: rows below 0 are returns, even if the column is not used as a weight.
 QUANTITIES = frozenset(
     {"quantity", "qty", "anzahl", "menge", "stueckzahl", "stuckzahl", "quantite", "cantidad"}
 )

@@ -32,7 +32,7 @@ NUMBER_OR_DATE = re.compile(r"\s*(-?\d+([.,]\d+)?(e[+-]?\d+)?|\d{1,4}[-./]\d\d?[
 
 @dataclass(frozen=True)
 class TextOptions:
-    """What the caller knows of a text file; what is None is detected."""
+    """What the caller gives about a text file; fields that are None are detected."""
 
     separator: str | None = None
     header: bool | None = None
@@ -51,7 +51,7 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class TextForm:
-    """A UTF-8 file with a separator of one character; `notes` tell what was out of the ordinary."""
+    """A UTF-8 file with a separator of one character; `notes` report what is unusual."""
 
     path: Path
     separator: str
@@ -138,7 +138,7 @@ def _utf16_or_refuse(path: Path, start: bytes) -> str:
 
 
 def _has_windows_characters(path: Path) -> bool:
-    """Whether there are bytes that are letters in cp1252 and control characters in latin-1."""
+    """Whether there are bytes that are printable in cp1252 and control characters in latin-1."""
     undefined = frozenset(b"\x81\x8d\x8f\x90\x9d")
     found = False
     with open_bytes(path) as file:
@@ -181,7 +181,7 @@ def _has_loose_quotes(path: Path, separator: str) -> bool:
 
 
 def _with_quoted_quotes(path: Path, separator: str, workspace: Workspace) -> Path:
-    """The same fields, with quotation marks inside one written twice, as CSV wants it."""
+    """The same fields, with quotation marks inside a field doubled, as CSV requires."""
     mark = re.escape(separator.encode())
     field = re.compile(
         rb'(?P<whole>"(?:[^"]|"")*"(?=[\r\n' + mark + rb"]|\Z))|(?P<loose>[^\r\n" + mark + rb"]+)"
@@ -201,8 +201,8 @@ def _with_quoted_quotes(path: Path, separator: str, workspace: Workspace) -> Pat
 
 
 def _blank_lines(path: Path) -> int:
-    """How many lines before the first row hold nothing at all; polars passes over them only when
-    it looks for a header itself."""
+    """The number of empty lines before the first row; polars skips them only if it looks for a
+    header itself."""
     with open_bytes(path) as file:
         start = file.read(CHUNK).removeprefix(codecs.BOM_UTF8)
     blank = start[: len(start) - len(start.lstrip(b"\r\n"))]
@@ -234,7 +234,7 @@ def _cells(line: str, separator: str, quote: str | None) -> list[str]:
         return line.split(separator)
     try:
         return next(csv.reader([line], delimiter=separator, quotechar=quote), [])
-    except csv.Error:  # a field longer than its limit is no column's name
+    except csv.Error:  # a field longer than the limit cannot be a column's name
         return line.split(separator)
 
 

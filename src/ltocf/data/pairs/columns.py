@@ -1,5 +1,5 @@
 """Pairs as columns of equal length, in memory or on disk as a plain file of numbers each; and pairs
-as single numbers, by which they are sorted, told apart and fingerprinted."""
+as single numbers, by which they are sorted, compared and fingerprinted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Arrays = dict[str, NDArray[Any]]  # of equal length, by name
 
 
 class Columns(Protocol):
-    """What a store of pairs asks of its buckets."""
+    """The interface of a bucket of pairs."""
 
     def __len__(self) -> int: ...
     def append(self, columns: Arrays) -> None: ...
@@ -25,7 +25,7 @@ class Columns(Protocol):
 
 
 class ColumnArrays:
-    """Columns in memory. Arrays that were read are the caller's to change."""
+    """Columns in memory. The caller may change arrays that it has read."""
 
     def __init__(self, columns: Arrays) -> None:
         self._columns = columns
@@ -104,7 +104,8 @@ def pair_keys(
 
 def distinct(key: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """An order that sorts the keys, and where in it each distinct key begins."""
-    order = np.argsort(key)  # not stable, which is twice as slow: callers must not care
+    # Not stable, since that takes twice as long: callers must not rely on it.
+    order = np.argsort(key)
     ordered = key[order]
     changes: NDArray[np.bool_] = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     return order, np.flatnonzero(changes[: len(key)])

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 SplitKind = Literal["ratio", "temporal", "leave-last-out", "cold-items", "users", "given", "none"]
 SPLIT_KINDS: tuple[SplitKind, ...] = get_args(SplitKind)
-COLD_SHARE = 0.1  # of the items, all of whose pairs are held out where cold items are
-PEOPLE_SHARE, FEWEST = 0.1, 5  # of the users with so many pairs or more, where people are
+COLD_SHARE = 0.1  # of the items: their pairs are held out in a split by cold items
+PEOPLE_SHARE, FEWEST = 0.1, 5  # of the users with at least so many pairs, in a split by users
 
 
 def cut_test(
     store: PairStore, kind: SplitKind, ratio: float, seed: int, unknown: Unknown = "drop"
 ) -> int:
-    """Mark the test pairs; returns how many were left out as train does not know them, unless
-    `unknown` ones are kept."""
+    """Mark the test pairs. Returns how many were left out because their user or item is not in
+    train, unless `unknown` ones are kept."""
     if kind in ("none", "given"):
         return 0
     if kind == "ratio":
@@ -126,7 +126,7 @@ def _mark_users(store: PairStore, subset: int, seed: int) -> None:
 
 
 def _give_back(store: PairStore, subset: int, *, items: bool = True) -> None:
-    """Return to train the marked pairs of users, and of items, that it would lose altogether."""
+    """Return marked pairs to train if it would otherwise lose all pairs of their user or item."""
     lost_users, lost_items = (
         (degrees[TRAIN] == 0) & (degrees[subset] > 0) for degrees in store.degrees()
     )
@@ -144,8 +144,9 @@ def _give_back(store: PairStore, subset: int, *, items: bool = True) -> None:
 def shares(counts: Counts, fraction: float, seed: int) -> Counts:
     """How many of each user's pairs make up `fraction` of them, never all. (n_users,)
 
-    Rounded, unless that gives less than half of the fraction, as where most users have three pairs
-    and a tenth is wanted: then up or down by a draw, so that about the fraction is met.
+    Rounded, unless that gives less than half of the fraction overall (as when most users have three
+    pairs and a tenth is wanted): then rounded up or down at random, so that about the fraction is
+    met.
     """
     exact = counts * fraction
     wanted = np.floor(exact + 0.5)

@@ -18,10 +18,10 @@ BUCKET_ROWS = 4_000_000
 SUBSETS = ("train", "valid", "test", "unliked")
 TRAIN, VALID, TEST, UNLIKED = range(len(SUBSETS))
 LIKED = slice(TRAIN, UNLIKED)
-# Pairs whose user or item train does not know. They are learned when everything is.
+# Pairs whose user or item is not in train. A refit on all pairs learns them too.
 REST = len(SUBSETS)
 LABELS = len(SUBSETS) + 1
-# Smaller and larger weights cannot be told from nothing and everything in 32 bits.
+# In 32 bits, smaller and larger weights would become 0 and infinity.
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e12
 TYPES: dict[str, DTypeLike] = {"user": np.int32, "item": np.int32, "subset": np.uint8}
 OPTIONAL_TYPES: dict[str, DTypeLike] = {"time": np.int64, "weight": np.float32}
@@ -33,7 +33,8 @@ Repeats = Literal["sum", "max"]  # how the weights of a pair's rows become one
 
 
 class PairStore:
-    """A bucket holds all pairs of some consecutive users, little memory at a time."""
+    """A store of pairs. A bucket holds all pairs of some consecutive users, so that only little is
+    in memory at a time."""
 
     def __init__(self, buckets: list[Columns], n_users: int, n_items: int, *, timed: bool) -> None:
         self._buckets = buckets
@@ -96,7 +97,7 @@ class PairStore:
         else:
             with ThreadPoolExecutor(at_once) as pool:
                 jobs = (lambda some: some.replace(change(some.read())), self._buckets)
-                for _ in pool.map(*jobs):  # asks each for its error
+                for _ in pool.map(*jobs):  # raises the error of each, if there is one
                     pass
         return before - self.count_liked()
 
@@ -162,8 +163,8 @@ def take(pairs: Pairs, which: Any) -> Pairs:
 def merge_repeats(pairs: Pairs, n_items: int, repeats: Repeats = "sum") -> Pairs:
     """Sorted by user and item, each pair once, at its first time and with one weight.
 
-    A pair is in the first of the subsets that it was in, and only its rows of that subset count.
-    One that was taken back again has a weight of 0 or less, and minus infinity if it is hidden.
+    A pair is in the first of the subsets that it was in, and only its rows of that subset count. A
+    pair that was taken back has a weight of 0 or less, and minus infinity if it is hidden.
     """
     pair = pair_keys(pairs["user"], pairs["item"], n_items)
     order, first = distinct(pair * len(SUBSETS) + pairs["subset"])
@@ -189,7 +190,7 @@ def _joined_weights(
 
 
 def settle(pairs: Pairs) -> Pairs:
-    """Without pairs that were taken back. Those that were hidden are not liked."""
+    """The pairs without those that were taken back; hidden pairs become `unliked`."""
     if "weight" not in pairs:
         return pairs
     hidden = np.isneginf(pairs["weight"])

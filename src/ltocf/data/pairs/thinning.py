@@ -53,7 +53,8 @@ def cap_users(store: PairStore, most: int, seed: int) -> int:
 
 
 def meet_unknown(store: PairStore, unknown: Unknown) -> int:
-    """Leave out test pairs that train does not know, or not; returns how many."""
+    """Handle test pairs whose user or item is not in train as `unknown` says. Returns how many were
+    left out."""
     lost = 0 if unknown == "keep" else drop_unknown(store)
     if lost and unknown == "error":
         raise DataError(
@@ -64,8 +65,8 @@ def meet_unknown(store: PairStore, unknown: Unknown) -> int:
 
 
 def drop_unknown(store: PairStore, *, of_users: bool = True, of_items: bool = True) -> int:
-    """Take the pairs of users, and of items, that are not in train out of test; returns how many.
-    They are the rest, which is learned when everything is."""
+    """Move test pairs whose user or item is not in train to the rest, which a refit on all pairs
+    learns too. Returns how many."""
     users, items = (degrees[TRAIN] > 0 for degrees in store.degrees())
     users = users if of_users else np.ones_like(users)
     items = items if of_items else np.ones_like(items)
@@ -97,7 +98,7 @@ def runs(users: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _keep(store: PairStore, users: Mask, items: Mask) -> int:
-    """Keep the pairs of these users and items; returns how many are lost."""
+    """Keep the pairs of these users and items; returns how many are left out."""
     return store.rewrite(
         lambda pairs: take(pairs, users[pairs["user"]] & items[pairs["item"]]),
     )

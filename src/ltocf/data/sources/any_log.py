@@ -1,4 +1,4 @@
-"""Whatever a caller has at hand -> a Dataset."""
+"""Turns any log that a caller may have into a Dataset."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _typed(log: Any) -> Dataset:
 
 
 def _from_matrix(matrix: Any) -> Interactions:
-    """Every entry that is not zero is an interaction; values are not looked at otherwise."""
+    """Every entry that is not zero is an interaction; values are not used otherwise."""
     if matrix.ndim != 2:
         raise DataError(f"expected a matrix of users by items, got {matrix.ndim} dimension(s)")
     from scipy import sparse

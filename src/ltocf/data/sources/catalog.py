@@ -43,7 +43,7 @@ def load_dataset(
         return make_town().dataset
     if name in PUBLISHED:
         directory = find_published(name)
-        # Their lines seem to list a user's items in the order of time: research/blends.md.
+        # Their lines seem to be in the order of time: research/blends.md.
         return load_text_folder(directory, name, unknown="keep", ordered=True)
     path = Path(name_or_path)
     refuse_unknown(name)
@@ -141,7 +141,7 @@ def _places(log: Path, folder: Path) -> Iterator[Path]:
 
 
 def _origin(path: Path) -> Mapping[str, Any]:
-    """Where the data set at a path came from; empty if there is none."""
+    """The origin recorded in the data set at a path; empty if there is none."""
     if not (path / MARKER).is_file():
         return {}
     origin: Mapping[str, Any] = read_description(path)["origin"]

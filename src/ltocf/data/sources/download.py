@@ -24,7 +24,8 @@ WORTH_RETRYING = {408, 425, 429, 500, 502, 503, 504}
 
 
 def download(url: str, path: Path, *, md5: str, pause_seconds: float = 1.0) -> None:
-    """Fetch `url` to `path`; what may pass is tried again, each time after a longer pause."""
+    """Fetch `url` to `path`. After a transient failure it tries again, each time after a longer
+    pause."""
     for attempt in range(ATTEMPTS):
         try:
             _fetch(url, path, md5)
@@ -39,7 +40,7 @@ def download(url: str, path: Path, *, md5: str, pause_seconds: float = 1.0) -> N
 
 
 class _TransientFailure(Exception):
-    """A failure that another attempt may not meet."""
+    """A failure that may not occur again."""
 
 
 def _fetch(url: str, path: Path, md5: str) -> None:
@@ -49,7 +50,7 @@ def _fetch(url: str, path: Path, md5: str) -> None:
 
 @contextmanager
 def _network(url: str) -> Iterator[None]:
-    """Tell what failed on the way here from what failed on the disk."""
+    """Distinguish failures of the network from those of the disk."""
     try:
         yield
     except urllib.error.HTTPError as error:
@@ -64,9 +65,9 @@ def _network(url: str) -> Iterator[None]:
 
 
 def _copy(url: str, write: Callable[[bytes], object], label: str, md5: str) -> None:
-    """Pass the body on chunk by chunk; a short or altered one is to be tried again."""
+    """Copy the body chunk by chunk; an incomplete or altered one is a transient failure."""
     digest, received = hashlib.md5(usedforsecurity=False), 0
-    # The address is the catalog's or the one of LTOCF_MIRROR, which may be a file: of the user's.
+    # The address is from the catalog or from LTOCF_MIRROR, which may be a file: URL of the user.
     answer = urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS)  # noqa: S310
     with _progress() as progress, answer:
         expected = int(answer.headers.get("Content-Length") or 0)

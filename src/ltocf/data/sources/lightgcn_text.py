@@ -16,7 +16,7 @@ NEWLINE = ord("\n")
 
 
 def read_lightgcn(path: str | Path, *, in_order: bool = False) -> Interactions:
-    """The file's pairs. A user may have no item: they keep their row. Ids are the file's numbers.
+    """The file's pairs. A user without items keeps their row. Ids are the file's numbers.
 
     With `in_order`, lines list items from the first to the last, and places serve as times.
     """

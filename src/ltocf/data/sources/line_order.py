@@ -1,9 +1,9 @@
 """Whether lines of `user item item ...` list items in the order of time, found in the lines alone.
 
 In published sets some do and some do not. An order of time shows in two ways: neighbours in a line
-go together more often than items that stand far apart, and items have a beginning, so that one
-that stands late in some people's lines does so in others'. Where the place of an item is the same
-in every line, lines are sorted by something about the items, which is no time.
+co-occur more often than items far apart, and items appear at some time, so that an item that is
+late in some people's lines is late in others'. If items are in the same order in every line, the
+lines are sorted by something about the items, which is not time.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from ltocf.data.interactions import Interactions
 
-LONG = 8  # items of a line that can tell
+LONG = 8  # items in a line that is long enough to be used
 FEWEST_LINES = 100
-FEWEST_PEOPLE = 5  # in each half, who must have an item for its mean place to count
+FEWEST_PEOPLE = 5  # people in each half who must have an item, for its mean place to count
 SAMPLED = 4000  # neighbours
 SORTED, FIXED = 0.05, 0.9
-NEIGHBOURS, PLACES = 0.03, 0.1  # beyond chance; published sets in the order of time have .06, .14
+# Least excess over chance; published sets in the order of time have .06 and .14.
+NEIGHBOURS, PLACES = 0.03, 0.1
 SURE = 3.0  # standard errors
 
 
@@ -55,9 +56,11 @@ def find_order(lines: Interactions) -> LineOrder:
 def _share_sorted(
     places: NDArray[np.int64], indptr: NDArray[np.int64], long: NDArray[np.int64]
 ) -> float:
-    """Of the long lines. Pairs of a user are sorted by item, so places must rise or fall."""
+    """The share of long lines that are sorted by item. A user's pairs ascend by item, so in such a
+    line the places rise or fall."""
     inside = np.ones(len(places), dtype=bool)
-    inside[indptr[:-1][indptr[:-1] < len(places)]] = False  # a line's first has none before it
+    # The first item of a line has no predecessor.
+    inside[indptr[:-1][indptr[:-1] < len(places)]] = False
     rises = np.diff(places, prepend=places[:1]) > 0
     counts = np.add.reduceat(np.append(rises & inside, False), indptr[:-1])[long]
     steps = np.diff(indptr)[long] - 1

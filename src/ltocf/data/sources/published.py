@@ -1,4 +1,4 @@
-"""The public data sets of the papers, by name: facts alone, which need nothing to be loaded."""
+"""The public data sets of the papers, by name: only facts, so importing it loads nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Portion(NamedTuple):
 
 
 def portion_of(counts: Mapping[str, int], dropped: int = 0) -> Portion | None:
-    """Which published set has these users and as many test pairs, `dropped` ones among them, but
+    """The published set with these users and as many test pairs, including `dropped` ones, but with
     more training pairs. What is trained on such a portion must not pass for a figure on the whole:
     the pairs that are missing can be neither learned nor left out of a list."""
     for name, whole in PUBLISHED.items():

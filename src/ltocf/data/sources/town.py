@@ -1,7 +1,7 @@
-"""A town that never was: people with tastes and homes, places with names, and who went where.
+"""A synthetic town: people with tastes and homes, places with names, and who went where.
 
-Made from a seed in a second, so that the demo and the tests need nothing from outside; and what
-made each person choose is known, so that a model's finds can be checked against the truth.
+It is made from a seed in a second, so that the demo and the tests need no download. What made each
+person choose is known, so that recommendations can be checked against it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ YEAR_START, YEAR_SECONDS = 1_735_689_600, 365 * 86_400  # 2025, in seconds since
 class Town:
     """The data set, and the truth behind it as indices into KINDS and NEIGHBOURHOODS.
 
-    Row r of a person's or a place's array speaks of user or item r of the data set.
+    Row r of an array of people or places is user or item r of the data set.
     """
 
     dataset: Dataset
@@ -131,13 +131,13 @@ def _place_names(random: np.random.Generator, place_kinds: NDArray[np.int64]) ->
 
 
 def _shuffled(random: np.random.Generator, n: int, wanted: int) -> NDArray[np.int64]:
-    """`wanted` numbers below n, none used again before all are used."""
+    """`wanted` numbers below n; none is repeated before all were used."""
     rounds = -(-wanted // n)
     return np.concatenate([random.permutation(n) for _ in range(rounds)])[:wanted]
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """The second bearer of a name becomes 'name 2', and so on."""
+    """The second one with the same name becomes 'name 2', and so on."""
     seen: dict[str, int] = {}
     distinct = []
     for name in names:

@@ -18,11 +18,11 @@ from ltocf.graph.kernels.vectors import REGISTER_BYTES
 from ltocf.machine.threads import run_together, share_out
 from ltocf.tables import Tables
 
-# Of a row: narrower blocks read the neighbours more often, and one cache line at a time.
+# Bytes per row: narrower blocks read the neighbours more often, and one cache line at a time.
 BLOCK_BYTES = 4 * REGISTER_BYTES
-RANGES = 64  # of rows: fixed, so that inner products do not depend on the number of threads
-PULLS = 8  # a thread and step: a thread whose core is taken holds the others up by an eighth
-TEAM_BYTES = 1 << 25  # of a block of columns: a larger one is not for each thread to have its own
+RANGES = 64  # of rows: a fixed number, so that inner products do not depend on the threads
+PULLS = 8  # per thread and step: a thread whose core is busy delays the others by an eighth only
+TEAM_BYTES = 1 << 25  # of a block of columns: from this size on, all threads share one block
 SMALL = 1 << 18  # sums of fewer terms are not worth a thread
 
 Table = NDArray[np.floating[Any]]
@@ -42,11 +42,12 @@ def chebyshev_sum(
     threads: int,
     tables: Tables,
 ) -> list[float]:
-    """out = sum_k c_k T_k(A) E; the inner products <T_k(A) E, other>, or zeros without another.
+    """out = sum_k c_k T_k(A) E. Returns the inner products <T_k(A) E, other>, or zeros without
+    `other`.
 
     Tables are C-contiguous, of one dtype, and lack no column padding. Each row is summed by one
-    thread and the partial products are added in a fixed order: threads change only the time.
-    What is needed in between is taken from `tables`.
+    thread and the partial products are added in a fixed order: threads change only the time. What
+    is needed in between is taken from `tables`.
     """
     blocks = list(_blocks(E.shape[1], E.itemsize))
     if adjacency.indptr[-1] * E.shape[1] * len(coefficients) < SMALL:
@@ -57,7 +58,7 @@ def chebyshev_sum(
     products = np.zeros((len(blocks), len(coefficients), RANGES))
     job = _Job(adjacency, E, coefficients, E[:0] if other is None else other, out, products)
     for width in {width for _, width in blocks}:
-        compile_kernels(E.dtype.name, width)  # here, and not in every thread at once
+        compile_kernels(E.dtype.name, width)  # compile here, and not in every thread at once
     runs: list[Callable[[], None]] = []
     for team in range(teams):
         buffers = job.buffers(blocks, tables)
@@ -122,11 +123,11 @@ class _Job:
         return [tables.empty((size,), dtype) for size in (n, n, n, n if len(self.other) else 0)]
 
     def run(self, team: _Team) -> None:
-        """Do a member's part of the team's blocks."""
+        """Process a member's part of the team's blocks."""
         try:
             self._run(team)
-        except BaseException:  # Ctrl-C among them, since one member is the caller's own thread
-            team.barrier.abort()  # or the others would wait for this one forever
+        except BaseException:  # Ctrl-C too, since one member is the caller's own thread
+            team.barrier.abort()  # otherwise the others would wait for this one forever
             raise
 
     def _run(self, team: _Team) -> None:
@@ -161,7 +162,7 @@ class _Job:
 
 
 class _Team:
-    """Threads that share buffers: each step's ranges of rows are pulled by whoever is free."""
+    """Threads that share buffers: each step's ranges of rows are taken by threads that are free."""
 
     def __init__(
         self,
@@ -177,5 +178,5 @@ class _Team:
 
     def pull(self, step: tuple[int, int]) -> Iterator[tuple[int, int]]:
         """Ranges of this step that no other member has taken."""
-        with self._lock:  # so that all get the same iterator; taking from a list's is atomic
+        with self._lock:  # so that all get the same iterator; next() on it is atomic
             return self._steps.setdefault(step, iter(list(pairwise(self._bounds))))

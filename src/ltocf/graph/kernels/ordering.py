@@ -32,8 +32,8 @@ class Adjacency(NamedTuple):
         return cls(indptr, neighbours, np.arange(len(indptr) - 1, dtype=np.int32))
 
     def reordered(self, order: NDArray[np.integer]) -> Adjacency:
-        """The same graph with its rows in this order. A row lists its neighbours as it did, so that
-        its sum stays the same to the last bit."""
+        """The same graph with its rows in this order. A row keeps the order of its neighbours, so
+        that its sum stays the same to the last bit."""
         degrees = np.diff(self.indptr)[order]
         indptr = np.concatenate([[0], np.cumsum(degrees)])
         place = np.empty(len(order), np.int32)
@@ -79,7 +79,7 @@ def _smooth_vectors(adjacency: Adjacency, n_users: int) -> NDArray[np.float32]:
         )  # fmt: skip
         current, previous = previous, current
         for side in (slice(n_users), slice(n_users, n)):
-            # What is the same everywhere is the smoothest of all, and says nothing.
+            # The smoothest function is constant everywhere, which tells no nodes apart.
             weights = degrees[side, None] / max(degrees[side].sum(), 1)
             current[side] -= (weights * current[side]).sum(0)
     return current

@@ -17,7 +17,8 @@ from ltocf.graph.kernels.vectors import INTEGER, INTEGERS, NODES, VectorCode, co
 def compile_product(dtype: str, width: int) -> Callable[..., None]:
     """out = S B S E for a range of the order and a block of columns; S is diagonal, `scale`.
 
-    Row r of the adjacency is node order[r], whose row of E, out and scale is meant."""
+    Row r of the adjacency is node order[r]; E, out and scale are read and written at that node's
+    row."""
     real = getattr(types, dtype)
     table = real[:, ::1]
 

@@ -2,8 +2,8 @@
 
 The normalised adjacency is A = S B S, B of zeros and ones and S = D^-1/2, so the recurrence runs on
 Z_k = S T_k(A) E: it needs the neighbours and the degrees, and never the values of A. Columns never
-mix in h(A) E, so a block of them, small enough to stay in cache for the most part, runs on its own;
-the rows of neighbours that are not there are asked for some turns before they are needed.
+mix in h(A) E, so a block of them that is small enough to stay mostly in cache runs on its own. Rows
+of neighbours that may not be in cache are prefetched some iterations before they are needed.
 """
 
 from __future__ import annotations

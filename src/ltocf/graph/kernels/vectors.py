@@ -1,9 +1,9 @@
-"""LLVM vector instructions on rows of tables, for what Numba's compiler does not make of loops.
+"""LLVM vector instructions on rows of tables, which Numba's compiler does not generate from loops.
 
 From loops over the columns it makes code that keeps a row's sums in memory, because it cannot know
 that the arrays do not overlap. In vector instructions they stay in registers: twice as fast, and
-more for narrow blocks. An intrinsic takes the number of columns as a constant argument: closures of
-it would be strangers to the cache on disk in the next process.
+more for narrow blocks. An intrinsic takes the number of columns as a constant argument: a closure
+over it would not be found in the cache on disk by the next process.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numba
 from llvmlite import ir
 from numba import extending, types
 
-REGISTER_BYTES = 64  # one cache line and one AVX-512 register; LLVM splits it where there are none
+REGISTER_BYTES = 64  # one cache line, one AVX-512 register; LLVM splits it for other processors
 INDEX = ir.IntType(64)
 LANE = ir.IntType(32)
-AHEAD = 16  # rows of a sum that are on their way from memory
+AHEAD = 16  # rows of a sum that are prefetched
 BYTES = ir.IntType(8).as_pointer()
 INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
-NODES = types.int32[::1]  # half the size: the lists of neighbours are the largest thing there is
+NODES = types.int32[::1]  # 32 bits, since the lists of neighbours are the largest of all arrays
 intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
 
 
 @intrinsic
 def fetch(typing: Any, array: Any, place: Any) -> Any:
-    """Ask for the cache line of an element of an array of one dimension, and do not wait for it."""
+    """Prefetch the cache line of an element of a one-dimensional array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -39,7 +39,7 @@ def fetch(typing: Any, array: Any, place: Any) -> Any:
 
 
 def fetch_line(builder: ir.IRBuilder, address: Any) -> None:
-    """The same for an address of bytes."""
+    """The same, by the address in bytes."""
     kind = ir.FunctionType(ir.VoidType(), [address.type, LANE, LANE, LANE])
     prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
     builder.call(prefetch, [address, LANE(0), LANE(3), LANE(1)])  # to read, close, data
@@ -73,7 +73,7 @@ class Table:
 class VectorCode:
     """Emits code on rows of numbers, as lists of vectors that fill a register each.
 
-    The function's first argument says how many: a constant, known to the compiler.
+    The function's first argument is their number, a constant that the compiler knows.
     """
 
     def __init__(
@@ -121,7 +121,8 @@ class VectorCode:
             self.builder.store(value, self._address(row, offset), align=self.itemsize)
 
     def slot(self, kind: Any) -> Any:
-        """Room for one value, made once for a call, not once for each turn of a loop."""
+        """A stack slot for one value, allocated once per call and not in each iteration of a
+        loop."""
         with self.builder.goto_entry_block():
             return self.builder.alloca(kind)
 
@@ -173,7 +174,8 @@ class VectorCode:
         return [builder.load(total) for total in sums]
 
     def _fetch_ahead(self, table: Table, rows: Table, i: Any) -> None:
-        """Ask for the row that is needed some turns later, be it for another sum."""
+        """Prefetch the row that is needed some iterations later, even if it belongs to the next
+        sum."""
         builder = self.builder
         last = builder.sub(builder.extract_value(rows.shape, 0), INDEX(1))
         later = builder.add(i, INDEX(AHEAD))

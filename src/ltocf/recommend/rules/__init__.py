@@ -1,4 +1,4 @@
-"""Rules about lists: what may be listed, what counts more, and what a list as a whole keeps."""
+"""Rules about lists: what may be listed, what counts more, and conditions on a list as a whole."""
 
 from ltocf.recommend.rules.conditions import Condition as Condition
 from ltocf.recommend.rules.conditions import Shelf as Shelf

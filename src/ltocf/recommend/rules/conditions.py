@@ -54,7 +54,7 @@ class Shelf:
 
     @property
     def clock(self) -> datetime | None:
-        """What time it is, to the second, if items expire."""
+        """The current time, to the second, if items can expire."""
         return clock_now().replace(microsecond=0) if self._expires else None
 
     @property
@@ -106,7 +106,7 @@ class Condition:
         return f"{self.attribute}{sign}{self.operator}{'|'.join(self.values)}"
 
     def holds(self, shelf: Shelf) -> Mask:
-        """Which items meet the condition; one that lacks the attribute has none of its values."""
+        """Which items meet the condition; an item without the attribute has none of its values."""
         held = self._alone(shelf) if not self.operator else self._compared(shelf.catalogue)
         return ~held if self.negated else held
 
@@ -152,7 +152,7 @@ class Condition:
 
 
 def _test(kind: Kind, operator: str) -> Callable[[pl.Series, Any], pl.Series] | None:
-    """How this kind of attribute is compared, or None if it cannot be."""
+    """The comparison for this kind of attribute, or None if there is none."""
     if kind in ("number", "time"):
         return pl.Series.__eq__ if operator == "=" else ORDERED.get(operator)
     if kind == "flag":
@@ -177,7 +177,7 @@ def _contains_text(column: pl.Series, text: str) -> pl.Series:
 
 
 def shelf_of(dataset: Dataset, now: datetime | None = None) -> Shelf:
-    """The catalogue of a data set at `now`, by default that of its latest touch or arrival."""
+    """The catalogue of a data set at `now`, by default the time of its latest touch or arrival."""
     known, seen = dataset.catalogue.memo, dataset.split.seen
     shelf: Shelf | None = known.get("shelf")
     if shelf is None:

@@ -15,7 +15,7 @@ from ltocf.recommend.rules.rules import Rules
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# Rows whose inner products say how alike items are.
+# Rows whose inner products measure how alike items are.
 Likeness: TypeAlias = "csr_array | NDArray[np.float32]"
 POOL = 100  # the least number of best items to choose unlike ones from
 
@@ -32,7 +32,7 @@ def rows_of(likeness: Likeness, items: Rows) -> NDArray[np.float32]:
     """The rows of these items, dense, without columns in which all of them are zero."""
     if isinstance(likeness, np.ndarray):
         return likeness[items]
-    # By hand: SciPy's own selection and product take longer than ranking the whole list.
+    # Written by hand: SciPy's selection and product take longer than ranking the whole list.
     starts = likeness.indptr[items]
     counts = likeness.indptr[items + 1] - starts
     owners = np.repeat(np.arange(len(items)), counts)
@@ -68,7 +68,7 @@ def vectors_of(items: Any | None, train: Interactions) -> Likeness:
     have each item."""
     if items is not None:
         return unit_rows(np.asarray(items))
-    from scipy.sparse import csr_array  # takes long to load: for those who need it alone
+    from scipy.sparse import csr_array  # imported here, since it takes long to load
 
     lengths = np.sqrt(np.maximum(train.item_degrees, 1))
     values = (1 / lengths[train.items]).astype(np.float32)

@@ -173,7 +173,7 @@ class ItemRules:
 
     @cached_property
     def penalty(self) -> NDArray[np.float32] | None:
-        """What to add to scores so that nobody gets what is blocked. (n_items,)"""
+        """-inf for blocked items and 0 for the others, to be added to scores. (n_items,)"""
         if self.blocked is None:
             return None
         return np.where(self.blocked, -np.inf, 0).astype(np.float32)

@@ -36,7 +36,7 @@ from ltocf.storage.files import refuse_occupied, writing
 from ltocf.training.protocol import list_lengths, question
 
 EVERY = 0.25  # seconds between reports of progress
-HURRY = 0.7  # of the time left, for the test: an estimate is exceeded now and then
+HURRY = 0.7  # of the time left is planned for the test, since an estimate may be exceeded
 FEWEST_TESTED = 1000  # users, however little time is left
 
 Tell = Callable[[dict[str, Any]], None]
@@ -61,7 +61,7 @@ def work(job: Job, tell: Tell) -> None:
         keeper.clock = lambda: search.before + deadline.elapsed
         found = search.run()
         metrics, sampled = _test(found, search, deadline)
-        # Whoever compares runs later should compare tests of all users.
+        # A sample's metrics are not saved: a later comparison of runs should use all users.
         keeper.finish({} if sampled else metrics, found.as_json())
         label, version = found.choice.label, keeper.version
         done = {"tried": found.as_json(), "metrics": metrics, "chosen": label, "version": version}
@@ -127,7 +127,7 @@ def _leave_with_watcher() -> None:
 
 
 def main() -> None:
-    # What libraries print must not be taken for what is told.
+    # What libraries print must not be mistaken for reports.
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     lock = threading.Lock()

@@ -1,7 +1,7 @@
 """What a setting may be in a search: key=low:high or key=a|b|c.
 
-The first is a number in between, on a logarithmic scale where it spans a factor of 20, and whole if
-both ends are; the second is one of these.
+The first is a number in between: on a logarithmic scale if the range spans a factor of 20, and
+whole if both ends are whole. The second is one of these values.
 """
 
 from __future__ import annotations

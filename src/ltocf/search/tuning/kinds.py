@@ -24,10 +24,10 @@ from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import evaluate
 
 AUTO = "auto"
-TARGET = 5.0  # what the kind that matters counts
-TRIED = (0.0, 0.5, 1.0, 2.0, 5.0)  # of each other kind
+TARGET = 5.0  # the weight of the target kind
+TRIED = (0.0, 0.5, 1.0, 2.0, 5.0)  # weights to try for each other kind
 JUDGE = "rp3beta"  # a second or so for a million pairs
-MOST_KINDS, FEWEST = 20, 50  # kinds that there may be; held-out pairs that decide
+MOST_KINDS, FEWEST = 20, 50  # the most kinds; the fewest held-out pairs to decide on
 
 Weights = dict[str, float | str]
 
@@ -35,8 +35,9 @@ Weights = dict[str, float | str]
 def choose_weights(
     source: LogSource, how: Reading, target: str | None, progress: Progress = silent
 ) -> Weights:
-    """`weigh` for this log: each kind that is no like takes back or hides, by its name; each other
-    one counts what ranks held-out pairs of the kind `target` best, one kind after another."""
+    """`weigh` for this log: a kind that is not a like takes back or hides, by its name. Each other
+    kind gets the weight that ranks held-out pairs of the kind `target` best, one kind after
+    another."""
     if how.kind is None or target is None:
         raise ConfigError(
             "weigh auto (--weigh auto) needs the column of kinds and the kind that matters: "
@@ -66,7 +67,7 @@ def choose_weights(
 
 
 def kinds_of(source: LogSource, how: Reading) -> list[str]:
-    """Every kind that a log has, in the order of the alphabet."""
+    """Every kind that a log has, in alphabetical order."""
     column = Log.open(source, replace(how, weigh={"": 1.0})).columns.kind
     found: set[str] = set()
     for table in open_log(source, how.text_options()).tables:
@@ -81,7 +82,7 @@ def kinds_of(source: LogSource, how: Reading) -> list[str]:
 
 
 class _Judge:
-    """The NDCG@20 of held-out pairs of the target by a model of what all kinds amount to."""
+    """The NDCG@20 of held-out pairs of the target kind, by a model fitted to the weighted kinds."""
 
     def __init__(self, read: Mapping[str, Interactions], target: str) -> None:
         users, items = IdMap([]), IdMap([])
@@ -100,7 +101,7 @@ class _Judge:
     def __call__(self, weights: Mapping[str, float]) -> float:
         train: Interactions | None = None
         for kind, pairs in self.pairs.items():
-            # Who bought it had looked at it: of what is to be found nothing may be left.
+            # A user who bought an item also viewed it: all of its events must be held out.
             kept = pairs.select(~contains(self.held, pairs))
             if not weights[kind] or not len(kept):
                 continue

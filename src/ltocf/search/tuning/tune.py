@@ -50,7 +50,7 @@ SPACES = {
 @dataclass(frozen=True)
 class TuneReport:
     best: RunConfig
-    found: dict[str, Any]  # of the best settings, those that were searched for
+    found: dict[str, Any]  # the best values of the settings that were searched
     recall: float  # Recall@20 on validation
     trials: int
     pruned: int
@@ -90,7 +90,7 @@ def tune(
 
 @contextmanager
 def _database(output: Path) -> Iterator[None]:
-    """What SQLite refuses, as one line: a full disk, a damaged file."""
+    """Turns errors of SQLite, such as a full disk or a damaged file, into one line."""
     _optuna()
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -166,7 +166,7 @@ def _best(study: optuna.Study) -> optuna.trial.FrozenTrial | None:
 
 
 class Reporter:
-    """Tells the study each validation recall, and ends the trial if it is a hopeless one."""
+    """Reports each validation recall to the study, and ends the trial if the study prunes it."""
 
     def __init__(self, trial: optuna.Trial) -> None:
         self.trial, self.best, self.reported = trial, 0.0, 0
@@ -175,7 +175,8 @@ class Reporter:
         if not record.metrics:
             return
         self.best = max(self.best, record.metrics[SELECT_BY])
-        if record.epoch <= self.reported:  # a training that began anew: an epoch is told once
+        # A training that was restarted: an epoch is reported once.
+        if record.epoch <= self.reported:
             return
         self.reported = record.epoch
         self.trial.report(record.metrics[SELECT_BY], record.epoch)
@@ -207,7 +208,7 @@ def _open_study(
         "space": [repr(choice) for choice in choices],
         "data": dataset.digest,
     }
-    # One that was killed at its start has only some of them.
+    # A study whose process was killed at its start has only some of them.
     if any(about[key] != value for key, value in study.user_attrs.items()):
         raise ConfigError(
             f"{output}: holds a study of other data, settings or ranges; choose another output"
@@ -215,7 +216,8 @@ def _open_study(
     for key, value in about.items():
         study.set_user_attr(key, value)
     for trial in study.trials:
-        if not trial.state.is_finished():  # nobody else is here, so whoever ran it was killed
+        # We hold the lock, so the process that ran this trial was killed.
+        if not trial.state.is_finished():
             study.tell(trial.number, state=library.trial.TrialState.FAIL)
     return study
 
@@ -228,7 +230,7 @@ def _sampler(choices: Sequence[SearchDimension], exhaustive: bool, seed: int) ->
 
 
 def grid_of(name: str, dataset: str, fixed: Sequence[str]) -> tuple[RunConfig, list[str]]:
-    """The settings that a grid leaves as they are, and the choices it has."""
+    """The fixed settings of a grid, and its choices."""
     if name not in GRIDS:
         raise ConfigError(f"unknown grid {name!r}; choose one of: {', '.join(GRIDS)}")
     values = read_toml(find_config(GRID_RECIPES[name])) | {"dataset": dataset}
@@ -245,7 +247,7 @@ def _usual_space(model: str) -> Sequence[str]:
     if model in MODELS and MODELS[model].losses:
         return TRAINED
     if model in MODELS and not MODELS[model].solved():
-        return TRAINED[:1]  # its loss is its own
+        return TRAINED[:1]  # the model has a fixed loss
     raise ConfigError(
         f"say what to search for {model!r}, such as space=['key=low:high'] (--space key=low:high)"
     )

@@ -126,9 +126,8 @@ class KeyFile:
                 try:
                     self._keys = {key.digest: key for key in read_keys(self.path)}
                     self._stamp = stamp
-                except (
-                    ConfigError
-                ):  # a file that is just being written: the previous keys stay valid
+                # A file that is just being written: the previous keys stay valid.
+                except ConfigError:
                     return
 
     def _changed(self) -> tuple[int, int] | None:

@@ -14,9 +14,8 @@ BUCKETS = (
     *(0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03),
     *(0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0, 30.0),
 )
-Counts = Mapping[
-    float, float
-]  # of a histogram: for each bound in seconds, how many requests took at most that long
+# Of a histogram: for each bound in seconds, how many requests took at most that long.
+Counts = Mapping[float, float]
 
 
 class RouteTimes(NamedTuple):

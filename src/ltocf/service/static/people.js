@@ -65,7 +65,7 @@ export async function person({ current, again, id: user }) {
     const personal = list.source === "model";
     const explained = personal && model.explains;
     title.textContent = personal ? "For them" : "Popular now";
-    note.textContent = !personal ? "Nothing is known of them yet." : list.stale ? "The store of events does not answer: this is the list from training." : without ? "The marks show how each item moved." : "With + an item becomes an event, and the next list knows it.";
+    note.textContent = !personal ? "They have no history yet: this is what is popular." : list.stale ? "The store of events does not answer: this is the list from training." : without ? "The marks show how each item moved." : "+ records an event for an item; the next list takes it into account.";
     fill(switched, without ? h("p", { class: "what-if" }, h("span", {}, "Without ", h("strong", {}, nameOf(without)), " the list becomes:"), h("button", { class: "plain-button", onclick: () => leaveOut(without) }, "Put it back")) : null);
     const actions = without ? {} : { pick: (item) => record(item), verb: "Record an event of", ...(model.dislike && { refuse: (item) => record(item, model.dislike) }) };
     fill(place, listOf(list, { ...actions, before, waiting: explained }));

@@ -91,7 +91,7 @@ export async function tryIt({ current, again }) {
       const personal = list.source === "model";
       const explained = personal && model.explains && picks.length > 0;
       title.textContent = personal ? "For you" : "Popular now";
-      note.textContent = !personal ? "Nothing is known of you yet." : explained ? "Each bar is the whole score: how much of it comes from each of your picks." : "From your picks.";
+      note.textContent = !personal ? "You have no history yet: this is what is popular." : explained ? "Each bar is the whole score: how much of it comes from each of your picks." : "From your picks.";
       fill(place, list.items.length ? listOf(list, { pick, verb: "Pick", refuse, before, waiting: explained }) : h("p", { class: "quiet" }, "Nothing is left to show."));
       before = list.items.map((item) => String(item.item));
       place.removeAttribute("aria-busy");

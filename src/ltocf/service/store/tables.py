@@ -66,9 +66,8 @@ ITEMS = sa.Table(
     sa.Column("first", sa.BigInteger, nullable=False),  # of its first one
     sa.Column("time", sa.BigInteger, nullable=False),  # of the last, in microseconds
     sa.Column("attributes", sa.Text, nullable=False),  # a JSON object
-    sa.Column(
-        "whole", sa.Integer, nullable=False
-    ),  # 1: these are all attributes; 0: they change some
+    # 1: these are all attributes; 0: they change some.
+    sa.Column("whole", sa.Integer, nullable=False),
     sa.Column("hidden", sa.Integer, nullable=False),
     sa.Index("items_by_number", "number"),
 )
@@ -81,9 +80,8 @@ SHOWN = sa.Table(
     sa.Column("times", sa.BigInteger, nullable=False),
     sa.Column("time", sa.BigInteger, nullable=False),  # the last, in microseconds
     sa.Column("model", sa.Text, nullable=False),  # whose list it was in
-    sa.Column(
-        "taken", sa.Integer, nullable=False
-    ),  # whether the person touched the item after that
+    # Whether the person touched the item after that.
+    sa.Column("taken", sa.Integer, nullable=False),
     sa.Index("shown_by_model", "model", "taken"),
 )
 COLUMNS = [EVENTS.c[name] for name in ("user", "item", "time", "kind", "key", "number")]

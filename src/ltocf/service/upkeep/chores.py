@@ -74,9 +74,8 @@ def update_regularly(run: Path, store: str, seconds: float, ended: threading.Eve
         said.start()
         while said.is_alive() and not ended.wait(0.1):
             pass
-        if (
-            process.poll() is None
-        ):  # the service ends, and so does the update; it leaves nothing half-done
+        # The service ends, and so does the update; it leaves nothing half-done.
+        if process.poll() is None:
             process.terminate()
             try:
                 process.wait(END_SECONDS)

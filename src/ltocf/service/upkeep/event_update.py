@@ -28,9 +28,8 @@ from ltocf.service.store.events import Event, EventStore
 from ltocf.service.store.items import item_changes
 from ltocf.service.store.updates import record_update
 
-CATALOGUE = (
-    "catalogue"  # key in a data set's origin: number of the last change of items that it contains
-)
+# Key in a data set's origin: number of the last change of items that it contains.
+CATALOGUE = "catalogue"
 CHECKED = 0.2  # the latest share of the events, on which the new model is checked
 AT_MOST = 2000  # events that are checked
 LIKE, HIDDEN = "1.0", "-inf"  # the weight of an event, as text
@@ -102,7 +101,7 @@ def update_from_events(
             learned[-1].number if len(learned) < len(news) else events[-1].number if events else 0
         )
         if added.nothing and changed is run.dataset:
-            raise DataError(f"{store.name}: has no event that the run has not learned from")
+            raise DataError(f"{store.name}: has no new events since the run was last updated")
         known = dict(dataset.origin.get(LEARNED, {})) | {store.id: last}
         dataset = replace(dataset, origin=dict(dataset.origin) | {LEARNED: known})
         model = warm_start(

@@ -56,9 +56,8 @@ def make_room_for_files(files: int) -> None:
 
     opened = os.open(os.devnull, os.O_RDONLY)
     try:
-        os.close(
-            fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, files - 1)
-        )  # uses that number or the next free one
+        # Uses that number or the next free one.
+        os.close(fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, files - 1))
     except OSError:  # no number is free: the table is already as large as allowed
         pass
     finally:

@@ -103,8 +103,9 @@ class EventIn(StrictRequest):
     )
     kind: ShortText | None = Field(
         None,
-        description="Such as 'click' or 'purchase'. Its weight is that of --weigh; without one, a "
-        "'return' takes a like back, and after a 'dislike' the item is never listed again.",
+        description="Such as 'click' or 'purchase'. Its weight is that of the service (--weigh); "
+        "without one, a 'return' takes a like back, and after a 'dislike' the item is never "
+        "listed again.",
     )
     key: Text | None = Field(
         None, description="Names this event: delivered again with the same key, it counts once."

@@ -25,9 +25,8 @@ class _Waiting(NamedTuple, Generic[Asked, Answer]):
     asked: Asked
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    hand_on: Callable[[Answer], None] | None = (
-        None  # called with the answer, which then does not go to the future
-    )
+    # Called with the answer, which then does not go to the future.
+    hand_on: Callable[[Answer], None] | None = None
 
 
 class Batcher(Generic[Asked, Answer]):

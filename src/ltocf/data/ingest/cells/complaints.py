@@ -13,18 +13,17 @@ from ltocf.data.pairs.store import LARGEST_WEIGHT, LEAST_WEIGHT
 HINTS = {
     "rating": "column {name!r}: every rating counts as a like; "
     "threshold=4 (--threshold 4) asks for 4 or more",
-    "weight": "column {name!r} is not used; weight= (--weight {name}) lets it count as strength",
+    "weight": "column {name!r} is not used; weight= (--weight {name}) uses it as strength",
     "kind": "column {name!r}: every kind of event counts alike; kind= and weigh= (--kind {name} "
-    f"--weigh {EXAMPLE}) tell what each counts",
-    "time": "column {name!r} holds dates and is not used; time= (--time {name}) lets the order "
-    "count",
+    f"--weigh {EXAMPLE}) give each a weight",
+    "time": "column {name!r} holds dates and is not used; time= (--time {name}) uses the order",
 }
 DATE = r"^\s*\d{1,4}[-./]\d{1,2}[-./]\d{1,4}"
 SAMPLE_ROWS = 100
 
 
 def unused_columns(table: Table, columns: LogColumns) -> list[str]:
-    """A hint for each column of ratings, weights, kinds or dates that is passed over."""
+    """A hint for each column of ratings, weights, kinds or dates that is not used."""
     used = set(columns.names().values())
     notes = []
     for role in OPTIONAL:
@@ -64,5 +63,5 @@ def what_is_wrong(role: str, value: object) -> str:
     if role == "weight":
         return f"{shown} is not a weight between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
     if role == "kind":
-        return f"kind {shown} is not in weigh (--weigh); name it there (0 passes over it)"
+        return f"kind {shown} is not in weigh (--weigh); name it there (0 ignores it)"
     return f"time {shown} is not written like the others"

@@ -1,4 +1,4 @@
-"""Kinds of events, and what each counts: view=1,cart=3,purchase=5,return=-5,dislike=hide."""
+"""Kinds of events and their weights: view=1,cart=3,purchase=5,return=-5,dislike=hide."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ltocf.errors import ConfigError
 
 HIDE = "hide"
 EXAMPLE = "view=1,cart=3,purchase=5,return=-5,dislike=hide"
-# Parts of the names of kinds that nobody means as a like.
+# Parts of names of kinds that are not likes.
 TAKES_BACK = ("return", "refund", "cancel", "remove", "unlike")
 HIDES = ("dislike", "hide", "block", "notinterested", "notforme")
 
 
 def parse_kinds(table: str | Mapping[str, float | str] | None) -> dict[str, float]:
-    """What each kind counts. Above 0 it is a like of that strength, below 0 it takes back so much,
-    and 0 is passed over. 'hide' is minus infinity: it takes back everything, for good."""
+    """The weight of each kind. Above 0 it is a like of that strength, below 0 it takes back so
+    much, and 0 is ignored. 'hide' is minus infinity: it takes back everything, for good."""
     if table is None:
         return {}
     entries = _entries(table) if isinstance(table, str) else [*table.items()]
@@ -62,8 +62,8 @@ def _number(kind: str, value: float | str) -> float:
 
 
 def sign_of_kind(kind: str) -> float:
-    """1 for a like, -1 for what takes one back, minus infinity for what hides, by the name alone:
-    what a kind means that no table names."""
+    """The weight of a kind for which none is given, by its name alone: 1 for a like, -1 if it takes
+    one back, minus infinity if it hides."""
     plain = "".join(letter for letter in kind.lower() if letter.isalnum())
     if any(word in plain for word in HIDES):
         return -inf
@@ -71,13 +71,13 @@ def sign_of_kind(kind: str) -> float:
 
 
 def count_of_kind(kind: str | None, kinds: Mapping[str, float]) -> float:
-    """What an event of this kind counts: above 0 it is a like, below 0 it takes back so much, and
-    minus infinity hides. What the table does not name counts by its name."""
+    """The weight of an event of this kind: above 0 it is a like, below 0 it takes back so much, and
+    minus infinity hides. A kind that `kinds` does not have is weighted by its name."""
     return 1.0 if kind is None else kinds.get(kind, sign_of_kind(kind))
 
 
 def kind_expression(table: Table, name: str, kinds: Mapping[str, float]) -> pl.Expr:
-    """What the kind of each row counts, null where the table does not have it."""
+    """The weight of each row's kind, null for a kind that `kinds` does not have."""
     text = pl.col(name).cast(pl.String).str.strip_chars()
     names, numbers = list(kinds), [float(value) for value in kinds.values()]
     return text.replace_strict(
@@ -89,8 +89,8 @@ def kind_expression(table: Table, name: str, kinds: Mapping[str, float]) -> pl.E
 
 
 def weight_of_row(rows: pl.DataFrame) -> NDArray[np.float32]:
-    """What each row counts: its weight times that of its kind. A kind that takes back always does,
-    whether or not the log writes its quantity with a minus."""
+    """The weight of each row times that of its kind. A kind that takes back always takes back,
+    whether or not its quantity has a minus sign."""
     weight = rows["weight"].to_numpy() if "weight" in rows.columns else np.ones(rows.height)
     if "kind" in rows.columns:
         kind = rows["kind"].to_numpy()

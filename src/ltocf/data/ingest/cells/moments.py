@@ -1,7 +1,7 @@
-"""How a column of times is written: numbers and what they count, or dates and their form.
+"""How a column of times is written: numbers in some unit, or dates in some format.
 
-Whether 2/1/2024 is in January or in February is told by the column where one of its dates can only
-be read one way, and is asked where none can. It is never guessed.
+Whether 2/1/2024 is in January or in February is decided by other dates of the column that can only
+be read one way. If there are none, the caller has to say it. It is never guessed.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ EXAMPLE = "time_format='%m/%d/%Y %H:%M' (--time-format), or 'day-first', 'month-
 
 @dataclass(frozen=True)
 class Moments:
-    """How to read a column of times, what they are then, and what to say about it."""
+    """How to read a column of times, the form of the result, and a note for people about it."""
 
-    expression: pl.Expr  # 64-bit integers in the order of time, null where the form is another
+    expression: pl.Expr  # 64-bit integers in the order of time, null where a value has another form
     form: TimeForm = "moments"
-    order: str | None = None  # 'day-first' or 'month-first', where that had to be found out
+    order: str | None = None  # 'day-first' or 'month-first', if that had to be detected
     note: str | None = None
 
 
@@ -95,7 +95,7 @@ def find_moments(table: Table, name: str, given: str | None = None) -> Moments:
 
 def _numbers(column: pl.Expr, sample: pl.Series, unit: Unit | None) -> Moments:
     if sample.dtype.is_float():
-        column = pl.when(column.abs() < 2.0**63).then(column)  # what is larger is no time
+        column = pl.when(column.abs() < 2.0**63).then(column)  # a larger number is not a time
     finite = sample.filter(sample.is_finite()) if sample.dtype.is_float() else sample
     middle = float(finite.cast(pl.Float64).abs().median() or 0)  # type: ignore[arg-type]
     unit = unit or unit_of(middle)
@@ -136,7 +136,7 @@ def _said(name: str, pattern: str, why: str = "found") -> str:
 
 
 def _in_form(table: Table, name: str, sample: pl.Series, pattern: str) -> Moments:
-    # Chrono, which polars reads with, takes 24 for the year 24 where four digits are asked for.
+    # Chrono, by which polars parses, reads '24' as the year 24 if the format has four digits.
     text = pl.col(name).str.strip_chars()
     read = sample.to_frame().select(_parsed(text, pattern)).to_series()
     if len(sample) and not read.is_not_null().any():
@@ -176,7 +176,7 @@ def _dates(table: Table, name: str, sample: pl.Series, given: str | None) -> Mom
 
 
 def _order(table: Table, name: str, shape: re.Match[str]) -> tuple[str, str]:
-    """Which of two numbers is the day, and how one knows: it is above 12 somewhere."""
+    """Which of two numbers is the day, and why: it is above 12 somewhere."""
     fields = [
         pl.col(name).str.extract(SHORT, group).cast(pl.Int64, strict=False).max()
         for group in (1, 3)
@@ -202,4 +202,4 @@ def _order(table: Table, name: str, shape: re.Match[str]) -> tuple[str, str]:
             f"{table.label}: column {name!r} mixes dates with the day first and with the month "
             f"first; make them alike, or give their form with {EXAMPLE}"
         )
-    return ("day-first" if first > 12 else "month-first"), "found: a day above 12 tells"
+    return ("day-first" if first > 12 else "month-first"), "found: a day is above 12"

@@ -17,7 +17,7 @@ SAMPLE_ROWS = 1000
 def id_expression(table: Table, name: str) -> pl.Expr:
     """The ids as text, null where there is none. Binary of 16 bytes is a UUID."""
     dtype, column = table.schema[name], pl.col(name)
-    if not table.typed:  # the reader has made empty values null
+    if not table.typed:  # the reader has turned empty values into nulls
         return column.str.strip_chars_start(" ") if _spaced(table, name) else column
     if dtype == pl.Binary:
         text = column.bin.encode("hex")
@@ -39,13 +39,13 @@ def id_expression(table: Table, name: str) -> pl.Expr:
 
 
 def _spaced(table: Table, name: str) -> bool:
-    """Whether a space follows each separator before this column: it is no part of the ids."""
+    """Whether a space follows each separator before this column; it is then not part of the ids."""
     sample = table.frame.select(name).head(SAMPLE_ROWS).collect().to_series().drop_nulls()
     return len(sample) > 1 and bool(sample.str.starts_with(" ").all())
 
 
 def reaches_expression(table: Table, name: str, threshold: float) -> pl.Expr:
-    """Whether the rating is there and at least the threshold; null where it is not a number."""
+    """Whether there is a rating of at least the threshold; null where it is not a number."""
     column = _number_column(table, name, "a rating")
     number = column.cast(pl.Float64, strict=False).fill_nan(None)
     unreadable = column.cast(pl.Float64, strict=False).is_null() & column.is_not_null()
@@ -53,13 +53,13 @@ def reaches_expression(table: Table, name: str, threshold: float) -> pl.Expr:
 
 
 def weight_expression(table: Table, name: str) -> pl.Expr:
-    """The weight, null where it is not a number that can count; below 0 it takes back."""
+    """The weight, null where it is not a usable number; below 0 it takes back."""
     number = _number_column(table, name, "a weight").cast(pl.Float64, strict=False)
     return pl.when(number.abs().is_between(LEAST_WEIGHT, LARGEST_WEIGHT)).then(number)
 
 
 def amount_expression(table: Table, name: str) -> pl.Expr:
-    """The weight, or 1 where it is unusable, of a column that nobody asked for."""
+    """The weight, or 1 where it is unusable: for a column that the caller did not ask for."""
     return weight_expression(table, name).fill_null(1.0)
 
 
@@ -82,7 +82,8 @@ class Codes:
 
     def __init__(self) -> None:
         self.dtype = pl.Categorical(pl.Categories.random())
-        self._anchor = pl.Series(dtype=self.dtype)  # unused categories are forgotten
+        # Keeps the numbering alive: polars drops unused categories.
+        self._anchor = pl.Series(dtype=self.dtype)
         self._noted = np.zeros(0, dtype=bool)
         self.typed_as_integers = True
 
@@ -108,7 +109,7 @@ class Codes:
 
     def ranked(self) -> tuple[pl.Series, NDArray[np.int32]]:
         """The ids, ascending, and the rank of each code among them, -1 for one that was never
-        noted: polars also numbers the ids of rows that are then passed over."""
+        noted: polars also numbers ids of rows that are then left out."""
         ids = _as_integers(self.ids()) if self.typed_as_integers else self.ids()
         order = ids.arg_sort().to_numpy()
         rank = np.full(len(self._noted), -1, dtype=np.int32)
