@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -337,9 +338,35 @@ def test_a_training_that_its_limit_ends_counts_with_its_best_epoch(
         return found
 
     monkeypatch.setattr("ltocf.search.arms.trained_on_validation", endless)
-    search = Search(hamlet, AUTO, Deadline(120))
+    search = Search(hamlet, AUTO, Deadline(8))
     search.run()
     assert "ltocf" in {trial.name for trial in search.journal.trials.values()}
+
+
+def test_a_training_that_takes_longer_than_expected_is_not_cut_short(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rate falls to zero at the end, until when it is worth little."""
+    only(monkeypatch, "popularity", "ltocf")
+    monkeypatch.setattr(searching, "PATIENCE", 0.0)
+    monkeypatch.setattr(searching, "LEAST", 0.1)
+    whole: list[bool] = []
+
+    def slow(name: str, options: Options, split: Split, config: RunConfig, progress: Progress):  # type: ignore[no-untyped-def]
+        found = trained_on_validation(name, options, split, config, silent)
+        until = time.perf_counter() + 0.5
+        try:
+            while time.perf_counter() < until:
+                progress("training", 0)
+            whole.append(True)
+        except OutOfTime:
+            whole.append(False)
+        return found
+
+    monkeypatch.setattr("ltocf.search.arms.trained_on_validation", slow)
+    Search(hamlet, AUTO, Deadline(30)).run()
+    assert whole
+    assert all(whole)
 
 
 def test_singular_vectors_from_the_cache_say_nothing_about_the_machine(hamlet: Dataset) -> None:

@@ -161,6 +161,10 @@ class Search:
     def _try(self, arm: Arm) -> None:
         saving = self._fit_after(arm) + self.saving if self._opening else 0.0
         limit = max(PATIENCE * (arm.seconds() + saving), LEAST)
+        if not MODELS[arm.name].solved():
+            # It moves on steadily and is worth little until its rate has fallen to zero, so it may
+            # take all the time there is; as much again is for the fit to all pairs.
+            limit = max(limit, self.left() / (1 + CARE))
         limit = min(limit, self.left() - self._fit_after(arm))
         self._tell(f"trying {arm.name}")
         before, told = arm.best, self._within(arm.name)
