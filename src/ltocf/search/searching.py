@@ -1,8 +1,9 @@
-"""The search itself: what promises most for its time comes next; the best so far is always whole.
+"""The search itself: the candidate with the largest expected gain per second comes next; the best
+so far is always saved as a complete run.
 
 Popularity is saved first, without a look at validation. Then candidates are tried in the order of
-expected gain a second, blends of the best are made anew whenever one has improved, and whatever
-the judges like better than what is saved is fitted to all pairs and saved in its place.
+expected gain per second. Whenever one has improved, a new blend of the best is made. A model that
+is judged better than the saved one is fitted to all pairs and saved in its place.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ from ltocf.search.results import Keeper, Row, SearchResult, report
 from ltocf.training.protocol import with_validation
 
 FIRST = "popularity"
-SHARE = 0.25  # of the time, at most, goes into saving and into blending
-LATER = 0.08  # the most that a closed form promises once another one has been judged
-FEWEST = 3  # candidates that are worth blending while there is time for more of them
-NEARNESS = 4  # an arm that is far below the best is worth less: the ratio to this power
-CARE = 1.3  # an estimate is exceeded by that much now and then
-PATIENCE, LEAST = 4.0, 10.0  # a trial may take so many times its estimate, and at least so long
-FAR = 1.05  # times as good as what is saved
-SHORT = 5.0  # seconds that count as passed when it is asked what share of them something takes
-TESTING = 0.08  # of the time, at most, is kept for the test, of some users if need be
+SHARE = 0.25  # the largest share of the time for saving, and for blending
+LATER = 0.08  # the most gain expected of a closed form once another one has been judged
+FEWEST = 3  # candidates to have before blending, while there is time for more of them
+NEARNESS = 4  # the gain expected of an arm is multiplied by its ratio to the best, to this power
+CARE = 1.3  # a factor on estimates of time, which are sometimes exceeded
+# A trial may take this many times its estimate, and at least so many seconds.
+PATIENCE, LEAST = 4.0, 10.0
+FAR = 1.05  # a model this many times as good as the saved one is saved at once
+SHORT = 5.0  # least seconds of which a share of time is computed
+TESTING = 0.08  # the largest share of the time kept for the test, if need be on some users only
 SAVING = 1.0  # seconds to write a version, until one was written
 
 
@@ -79,35 +81,35 @@ class Search:
 
     @property
     def best(self) -> Choice | None:
-        """What the judges like best: one candidate, or a blend."""
+        """The best on validation: one candidate, or a blend."""
         singles = [Choice.single(arm.best) for arm in self.arms if arm.best is not None]
         found = [*singles, *([self.blend] if self.blend else [])]
         return max(found, key=lambda choice: choice.merit, default=None)
 
     def run(self) -> SearchResult:
-        """Search until the deadline, or until nothing is left that is worth a trial."""
+        """Search until the deadline, or until no trial is worthwhile any more."""
         try:
             self._save_first()
             while (arm := self._next()) is not None:
                 self._try(arm)
-                self._save(patient=True)  # before blending, which takes its time
+                self._save(patient=True)  # before blending, which takes long
                 self._blend(patient=True)
                 self._save(patient=True)
         except OutOfTime:
-            pass  # what could be saved is saved
+            pass  # the best that could be saved is saved
         self._finish()
         assert self.model is not None and self.saved is not None
         config = self.saved.config(self.config)
         return SearchResult(config, self.whole.dataset, self.model, self.saved, self.rows())
 
     def left(self) -> float:
-        """Seconds for trials: what is left beside saving the best and whoever tests it."""
+        """Seconds left for trials, without the time reserved for saving the best and testing it."""
         best = self.best
         ahead = 0.0 if best is None or best is self.saved else self.whole.seconds(best)
         return self.deadline.left - CARE * (ahead + self.saving) - self.testing()
 
     def testing(self) -> float:
-        """Seconds that the test of what is saved will take, where there is one."""
+        """Expected seconds of the test of the saved model, if there are test pairs."""
         test = self.whole.dataset.split.test
         if not len(test) or self.keeper is None:
             return 0.0
@@ -118,20 +120,21 @@ class Search:
 
     @property
     def _opening(self) -> bool:
-        """Whether what is saved was never judged."""
+        """Whether the saved model was never judged."""
         return self.keeper is not None and self.saved is not None and not self.saved.merit
 
     def rows(self) -> list[Row]:
         return report(self.arms, self.journal, self.blend, self.blending, self.saved)
 
     def _next(self) -> Arm | None:
-        """What is tried next: the largest expected gain a second of what there is time for."""
+        """The candidate to try next: the largest expected gain per second among those that there is
+        time for."""
         best, left = self.best, self.left()
         recency = self._recency()
         top = 0.0 if best is None else best.merit
 
-        # A promise is over popularity. Where one closed form is there, others gain a few per cent,
-        # and so do further settings of the best: what is quickest comes first.
+        # A promise is relative to popularity. Once one closed form was judged, others gain little
+        # more, and so do further settings of the best: the quickest come first.
         judged = any(arm.name != FIRST for arm in self.tried)
 
         def worth(arm: Arm) -> float:
@@ -145,7 +148,7 @@ class Search:
         return max(possible, key=worth, default=None)
 
     def _fits(self, arm: Arm, left: float) -> bool:
-        """Whether there is time to try it and, should it win, to fit it to all pairs."""
+        """Whether there is time to try it and, if it is the best, to fit it to all pairs."""
         return CARE * (arm.seconds() + self._fit_after(arm)) <= left
 
     def _fit_after(self, arm: Arm) -> float:
@@ -208,15 +211,16 @@ class Search:
             self.blend = made
 
     def _save_first(self) -> None:
-        """Popularity, in a second: nobody has to wait for something that can be used."""
+        """Save popularity, which takes a second, so that there is a usable run at once."""
         if self.journal.trials or self.keeper is None:
             return
         nothing = Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._keep(Choice.single(nothing), self.progress)
 
     def _glance(self, name: str, options: Options, scorer: Scorer) -> None:
-        """As long as what is saved was never judged, a look by a few users decides: whoever stops
-        after ten seconds should have more than popularity."""
+        """As long as the saved model was never judged, compare a new one with it on a few users and
+        save the better one: a search that is stopped after ten seconds should give more than
+        popularity."""
         if not self._opening or name == FIRST:
             return
         assert self.saved is not None
@@ -229,8 +233,8 @@ class Search:
                 self._keep(Choice.single(nothing), progress)
 
     def _save(self, *, patient: bool) -> None:
-        """Fit the best to all pairs and save it, unless it is saved: where there is no hurry, only
-        if that takes a small part of the time."""
+        """Fit the best to all pairs and save it, unless it is saved. If `patient`, only if that
+        takes a small part of the time, or if it is far better."""
         best = self.best
         if best is None or best is self.saved or (self.saved and best.merit <= self.saved.merit):
             return
@@ -238,10 +242,11 @@ class Search:
             self.saved = best  # it was saved before it was judged
             return
         if patient and self.keeper is None:
-            return  # nobody sees it before the end
+            return  # there is nowhere to save it before the end
         seconds = CARE * (self.whole.seconds(best) + self.saving)
         since = self.deadline.elapsed - self.saved_at
-        # What is far better is worth its time at once; anything is, compared with the first.
+        # A far better model is saved at once. So is the first judged one: until then, `saved` is
+        # popularity, with a merit of 0.
         far = self.saved is None or best.merit > FAR * self.saved.merit
         if patient and not far and seconds > SHARE * max(since, SHORT):
             return
@@ -267,7 +272,7 @@ class Search:
             self._save(patient=False)
         except OutOfTime:
             pass
-        if self.model is None:  # a budget of next to nothing
+        if self.model is None:  # with a tiny budget
             best = self.best or Choice.single(Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0))
             self._keep(best, silent)
 
