@@ -17,7 +17,7 @@ def test_every_number_has_one_place(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 17, 1000, 70_000])
-def test_every_place_knows_its_number(n):
+def test_unshuffling_a_place_gives_its_number(n):
     places = permutation(n)
     assert [unshuffled(KEY, place, n, half_bits(n)) for place in places] == list(range(n))
 

@@ -45,7 +45,9 @@ def names(path: Path) -> set[str]:
     return {file.name for file in path.iterdir()}
 
 
-def test_of_two_writers_the_second_is_told_which_process_holds_the_lock(tmp_path, other):
+def test_the_second_of_two_writers_gets_an_error_that_names_the_process_with_the_lock(
+    tmp_path, other
+):
     message = f"is being written by process {other.pid}; wait until that has finished"
     with (
         pytest.raises(RunError, match=message),

@@ -22,7 +22,7 @@ def test_without_limits_it_is_what_the_machine_has(tmp_path):
     assert available_bytes(machine(tmp_path, {"proc/self/cgroup": "0::/\n"})) == 8 * GIB
 
 
-def test_a_control_group_gives_what_is_left_of_its_limit_or_of_one_above(tmp_path):
+def test_a_control_group_has_the_least_memory_left_by_its_limit_and_those_above_it(tmp_path):
     group = "sys/fs/cgroup/all/mine"
     files = {
         "proc/self/cgroup": "0::/all/mine\n",

@@ -6,7 +6,7 @@ import torch
 from ltocf.tables import Tables
 
 
-def test_an_array_that_nobody_holds_is_handed_out_again():
+def test_an_array_that_is_no_longer_used_is_reused():
     tables = Tables()
     first = tables.empty((3, 4), np.float32)
     address = first.ctypes.data

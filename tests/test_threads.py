@@ -95,7 +95,7 @@ def test_shared_out_ranges_cover_everything_once(n):
     assert sorted(seen) == list(range(n))
 
 
-def test_a_held_up_thread_holds_up_only_its_own_range(restored):
+def test_a_delayed_thread_delays_only_its_own_range(restored):
     use_threads(2)
     others_done, done = threading.Event(), []
 

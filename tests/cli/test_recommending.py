@@ -62,7 +62,7 @@ def test_recommend_by_history(ltocf, run, places, hamlet):
     assert ltocf("recommend", run, "--history", history, "--gradient-steps", 3)[0] == 0
 
 
-def test_an_empty_history_gets_popularity_and_is_told_so(ltocf, run):
+def test_an_empty_history_gets_popular_items_and_the_answer_says_so(ltocf, run):
     code, out, _ = ltocf("recommend", run, "--history", "", "-k", 2)
     assert code == 0
     assert "no history: what is popular" in out

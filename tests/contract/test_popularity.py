@@ -67,7 +67,7 @@ def test_they_are_all_models_of_vectors() -> None:
 
 
 @every_name
-def test_it_stands_beside_the_products(name: str) -> None:
+def test_popularity_is_added_to_the_products(name: str) -> None:
     scorer = dots(name)
     train = fitted(name).fitted.train
     plain = scorer.with_popularity(0)(ROWS)

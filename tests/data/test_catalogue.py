@@ -209,7 +209,7 @@ def test_all_items_of_a_catalogue_are_items_of_the_data_set(table, tmp_path):
     assert "items of the catalogue that nobody touched yet: 2" in report.lines()
 
 
-def test_a_second_table_adds_items_and_keeps_what_it_does_not_say(table, tmp_path):
+def test_a_second_table_adds_items_and_keeps_attributes_that_it_lacks(table, tmp_path):
     prepare(LOG, tmp_path / "data", Recipe(split="none"), names=table)
     more = pl.DataFrame({"item": ["e", "a"], "price": [1, None], "title": ["Mug", "Blue"]})
     data = add_items(Dataset.load(tmp_path / "data"), more)

@@ -176,7 +176,7 @@ def moved() -> Interactions:
 
 
 @pytest.mark.parametrize("name", ["gfcf", "ease", "lightgcn"])
-def test_who_has_moved_is_shown_the_new_place(name):
+def test_with_recency_people_who_moved_get_places_at_their_new_home(name):
     train = moved()
     nothing = train.select(np.zeros(len(train), bool))
     data = Dataset("moved", Split(train, nothing, nothing))

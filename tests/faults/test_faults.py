@@ -30,7 +30,7 @@ def test_a_disk_that_cannot_be_written_is_one_line(world, name):
         pytest.skip("no disk can be mounted here")
 
 
-def test_of_two_trainings_into_one_directory_one_is_told_about_the_other(world):
+def test_of_two_trainings_into_one_directory_one_fails_and_names_the_other(world):
     assert pairs.same_twice(world, "train") == 1
 
 
@@ -65,5 +65,5 @@ def test_every_harm_was_done(world):
 
 
 @pytest.mark.parametrize("name", ["fuzz_logs", "fuzz_settings"])
-def test_input_that_nobody_wrote_on_purpose_is_read_or_refused(world, name):
+def test_malformed_input_is_read_or_refused_with_an_error(world, name):
     assert world.lab.call(f"tests.faults.inputs:{name}", 12) > 0

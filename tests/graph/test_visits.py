@@ -4,7 +4,7 @@ from ltocf.graph.visits import visits
 from tests.models.toys import adjacency, random_graph
 
 
-def test_many_walks_visit_as_the_powers_of_the_walk_say():
+def test_many_walks_visit_nodes_in_proportion_to_powers_of_the_transition_matrix():
     graph = random_graph()
     B = adjacency(graph).numpy()
     step = B / np.maximum(B.sum(1, keepdims=True), 1)

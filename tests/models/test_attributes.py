@@ -69,7 +69,7 @@ def test_without_tags_each_item_is_its_own() -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_a_data_set_with_a_table_of_items_tells_its_models_their_tags() -> None:
+def test_a_data_set_with_a_table_of_items_gives_models_the_tags() -> None:
     kinds = ["tea", "tea", "tea", "cup", "cup", "cup"]
     names = pl.DataFrame({"name": [f"No. {row}" for row in range(6)], "kind": kinds})
     pairs = replace(make_train(), tags=None, item_ids=IdMap(list("abcdef")))

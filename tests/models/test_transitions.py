@@ -75,7 +75,7 @@ def test_only_the_strongest_followers_are_kept() -> None:
         np.testing.assert_allclose(np.sort(row)[-2:], np.sort(full)[-2:], rtol=1e-5)
 
 
-def test_without_times_what_is_together_counts_alike() -> None:
+def test_without_times_weights_between_items_are_symmetric() -> None:
     train = Interactions.build(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2]), 2, 8)
     W = fitted(train, **SETTINGS | NO_POWERS).weights().toarray()
     np.testing.assert_allclose(W, W.T, rtol=1e-6)

@@ -43,7 +43,7 @@ def metrics():
         ("ndcg@2", (1 / math.log2(3)) / (1 + 1 / math.log2(3))),
     ],
 )
-def test_metric_is_the_mean_of_user_0_and_of_user_1_who_gets_nothing(metrics, name, of_user_0):
+def test_metric_is_the_mean_over_user_0_and_user_1_whose_value_is_zero(metrics, name, of_user_0):
     assert metrics[name] == pytest.approx(of_user_0 / 2)
 
 

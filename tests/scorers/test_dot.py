@@ -66,7 +66,7 @@ def test_the_terms_are_those_of_the_score_and_one_is_popularity(unit: bool, user
     )
 
 
-def test_a_stranger_has_a_vector_of_length_1_where_users_have() -> None:
+def test_a_new_user_has_a_vector_of_length_1_if_other_users_have() -> None:
     """Else popularity would count more with them, or less, than with somebody known."""
     history = csr_array((np.ones(1, np.float32), ([0], [1])), shape=(1, 3))
     found = scorer(folds=True, unit=True).from_history(history)[0]

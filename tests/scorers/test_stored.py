@@ -37,7 +37,7 @@ def fitted(name: str) -> Recommender:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_stored_scorer_says_what_the_model_says(name: str, tmp_path: Path) -> None:
+def test_a_stored_scorer_gives_the_scores_of_the_model(name: str, tmp_path: Path) -> None:
     fitted(name).save(tmp_path / "run")
     assert (tmp_path / "run" / "scorer.safetensors").is_file()
     run, scorer = load_scorer(tmp_path / "run")

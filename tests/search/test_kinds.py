@@ -25,7 +25,7 @@ def make_log() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["user", "item", "kind"], orient="row")
 
 
-def test_what_tells_purchases_counts_and_what_does_not_counts_little() -> None:
+def test_kinds_that_predict_purchases_get_large_weights_and_others_small_ones() -> None:
     found = choose_weights(make_log(), Reading(kind="kind"), "purchase")
     assert found["purchase"] == 5.0
     assert (found["dislike"], found["return"]) == ("hide", -5.0)

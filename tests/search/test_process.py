@@ -104,7 +104,7 @@ def test_a_search_that_ends_by_itself_is_tested_and_says_what_it_tried(
         assert opened.metrics() == found["metrics"]
 
 
-def test_what_is_wrong_is_told_as_one_line(ltocf, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_setting_is_an_error_before_anything_is_written(ltocf, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     code, out, err = ltocf("train", "town", "dim=0", "tempo=1", "-o", tmp_path / "run")
     assert (code, out) == (2, "")
     assert "unknown key 'tempo'" in err

@@ -155,7 +155,7 @@ def test_a_filter_of_the_graph_costs_less_without_its_singular_vectors(hamlet: D
     assert costs.fitting("gfcf", {"ideal_weight": 0.0}, pairs) == 0.1
 
 
-def test_nobody_judges_weights_of_a_blend_that_were_fitted_to_them(
+def test_weights_of_a_blend_are_judged_by_users_they_were_not_fitted_to(
     hamlet: Dataset, few: None
 ) -> None:
     search = Search(hamlet, AUTO, Deadline(600))
@@ -277,7 +277,7 @@ def test_fitting_again_searches_again(hamlet: Dataset, monkeypatch: pytest.Monke
     assert recommender.get_params()["budget"] == 60
 
 
-def test_a_deadline_stops_what_tells_its_progress_and_what_does_not() -> None:
+def test_a_deadline_stops_work_whether_or_not_it_reports_progress() -> None:
     with pytest.raises(OutOfTime), Deadline(600).limit(0, silent) as progress:
         progress("working", 0)
     with pytest.raises(OutOfTime), Deadline(0.05, alarms=True).limit(60, silent):
@@ -369,7 +369,9 @@ def test_a_training_that_takes_longer_than_expected_is_not_cut_short(
     assert all(whole)
 
 
-def test_singular_vectors_from_the_cache_say_nothing_about_the_machine(hamlet: Dataset) -> None:
+def test_singular_vectors_from_the_cache_do_not_change_the_estimate_of_speed(
+    hamlet: Dataset,
+) -> None:
     costs, pairs = Costs(), hamlet.split.train
     for name in ("gfcf", "chebycf", "bspm"):
         costs.learn(name, {}, pairs, 1e-3)
@@ -377,7 +379,7 @@ def test_singular_vectors_from_the_cache_say_nothing_about_the_machine(hamlet: D
     assert costs.fitting("ltocf", {}, pairs) == Costs().fitting("ltocf", {}, pairs)
 
 
-def test_given_times_are_trained_for_less_long_unless_told_how_long() -> None:
+def test_given_times_are_trained_for_fewer_epochs_unless_epochs_are_set() -> None:
     asked = TrainConfig()
     assert train_settings({}, asked, 30.0) == asked
     assert asked.epochs_for(30.0) == 30

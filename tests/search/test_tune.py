@@ -128,7 +128,7 @@ def test_a_grid_is_gone_through_once(hamlet, tmp_path):
     assert len(seen) == 4 and set(seen) == expected
 
 
-def test_the_papers_grid_is_of_its_recipe_and_takes_what_is_fixed():
+def test_the_papers_grid_varies_the_papers_recipe_and_accepts_fixed_settings():
     config, choices = grid_of("paper", "town", ["solver=rk4", "epochs=2"])
     assert config.loss.negatives == 1 and config.train.batch_size == 2048
     assert config.train.epochs == 2 and config.dataset == "town"

@@ -145,7 +145,7 @@ def test_events_of_others_count_in_what_is_popular(serve, fitted):
     assert client.items("stranger", k=1)[0][0] == rare
 
 
-def test_what_is_popular_is_counted_on_and_never_twice(store, fitted):
+def test_popularity_adds_new_events_and_counts_none_twice(store, fitted):
     train = fitted("ltocf").dataset.split.train
     item, other = train.item_ids.ids[0], train.item_ids.ids[1]
     served, popularity = ServedModel(fitted("ltocf")), Popularity(store)

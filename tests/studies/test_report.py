@@ -10,7 +10,7 @@ def sure(low, high):
     return Difference("recall@20", (low + high) / 2, low, high, 0.01, 10, 1)
 
 
-def test_one_is_above_another_if_users_and_seeds_say_so():
+def test_an_arm_is_above_another_only_if_it_is_by_users_and_by_seeds():
     clear = verdict("new", [0.20, 0.21], "old", [0.10, 0.11], sure(0.09, 0.11))
     assert "is **above** old" in clear and "+0.1000" in clear and "+0.0900 to +0.1100" in clear
     assert "is **below** new" in verdict("old", [0.1, 0.11], "new", [0.2, 0.21], sure(-0.11, -0.09))

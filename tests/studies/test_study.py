@@ -21,7 +21,7 @@ def plan(hamlet: Dataset) -> Plan:
     return Plan(hamlet)
 
 
-def test_a_digest_tells_trainings_apart_and_not_their_labels_or_the_name_of_the_data(plan):
+def test_a_digest_distinguishes_trainings_but_not_labels_or_names_of_the_data(plan):
     setting = Setting("one", plan.config())
     same = Setting("other", plan.config().model_copy(update={"dataset": "elsewhere"}))
     assert same.digest("data") == setting.digest("data")
@@ -138,7 +138,7 @@ def test_estimates_grow_with_epochs_and_pairs_and_count_a_shared_training_once(p
 @pytest.mark.parametrize(
     ("seconds", "text"), [(42.4, "42 s"), (600, "10 min"), (9000, "2.5 h"), (0, "0 s")]
 )
-def test_a_duration_is_said_in_its_own_unit(seconds, text):
+def test_a_duration_is_written_in_a_unit_of_its_size(seconds, text):
     assert duration(seconds) == text
 
 

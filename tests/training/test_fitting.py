@@ -52,7 +52,7 @@ class Watch:
             self.epochs[stage] = self.epochs.get(stage, 0) + 1
 
 
-def test_after_one_lesson_times_that_settled_rest_and_training_begins_anew(
+def test_after_one_lesson_settled_times_stay_fixed_and_training_restarts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     watch = Watch()
@@ -255,7 +255,7 @@ def test_a_run_keeps_the_times_and_all_pairs(tmp_path: Any) -> None:
     assert len(model.graph.interactions) == len(TOWN.split.seen)
 
 
-def test_a_fixed_schedule_learns_its_times_on_a_cut_of_its_own() -> None:
+def test_with_a_fixed_schedule_times_are_learned_on_a_separate_cut() -> None:
     fitted = fit(TOWN, config({"end_time": 2.0}, protocol="fixed"))
     data: Dataset = fitted.dataset
     assert not len(data.split.valid)

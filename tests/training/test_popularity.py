@@ -41,7 +41,7 @@ def undecided(train: Interactions, popularity: float | None = None) -> MF:
     return model
 
 
-def test_where_everybody_takes_what_is_popular_it_weighs_much() -> None:
+def test_popularity_gets_a_large_weight_if_users_take_popular_items() -> None:
     model, held_out = undecided(pairs(6, True, 1)), pairs(2, True, 2)
     fit_popularity_(model, held_out, seed=0)
     assert float(model.popularity) in LADDER

@@ -58,7 +58,7 @@ def test_several_processes_write_the_same_bytes_as_one(tmp_path, kind):
     assert reports[1]["duplicates"] > 0
 
 
-def test_what_one_process_says_of_a_bad_row_several_say_too(tmp_path):
+def test_several_processes_report_a_bad_row_as_one_process_does(tmp_path):
     lake = make_lake(tmp_path / "lake", "csv")
     for part in (3, 4):
         with (lake / f"part-{part}.csv").open("a") as file:

@@ -159,7 +159,7 @@ def test_a_table_without_item_ids_is_an_error(tmp_path, log):
     assert not (tmp_path / "out").exists()
 
 
-def test_progress_tells_stages_and_rows(tmp_path, log):
+def test_progress_reports_stages_and_rows(tmp_path, log):
     told: list[tuple[str, int, int | None]] = []
     prepare(log, tmp_path / "out", progress=lambda *news: told.append(news))
     assert ("reading", log.height, log.height) in told

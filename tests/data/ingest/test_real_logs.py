@@ -150,7 +150,7 @@ KINDS = pl.DataFrame(
 WEIGH = "view=1,purchase=5,return=-5,dislike=hide,scroll=0"
 
 
-def test_kinds_of_events_count_what_the_table_says(tmp_path):
+def test_kinds_of_events_have_the_given_weights(tmp_path):
     contents = read_log(KINDS, weigh=WEIGH)
     found = contents.interactions
     assert found.weights is not None

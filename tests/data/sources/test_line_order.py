@@ -72,7 +72,7 @@ def test_few_lines_tell_nothing() -> None:
     assert not find_order(interactions(lines("in order")[:50])).ordered
 
 
-def test_a_folder_is_read_as_its_lines_say_unless_somebody_says_otherwise(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_order_of_a_folders_lines_is_detected_unless_it_is_given(tmp_path) -> None:  # type: ignore[no-untyped-def]
     made = lines("in order")
     for name, part in (("train.txt", slice(None, -2)), ("test.txt", slice(-2, None))):
         text = "\n".join(" ".join(map(str, [user, *line[part]])) for user, line in enumerate(made))

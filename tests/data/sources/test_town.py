@@ -27,7 +27,7 @@ def test_popularity_has_a_long_tail():
     assert degrees[-1] >= 1
 
 
-def test_the_truth_explains_who_goes_where():
+def test_people_go_to_places_of_their_planted_tastes():
     town = make_town()
     train = town.dataset.split.train
     favourite = town.person_tastes[train.users, 0] == town.place_kinds[train.items]
