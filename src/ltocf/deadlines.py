@@ -19,7 +19,7 @@ from ltocf.errors import ConfigError
 from ltocf.progress import OutOfTime, Progress
 
 COMPILERS = ("numba.core.", "llvmlite.")
-POSTPONED = 0.2  # seconds until an alarm that came during a compilation is tried again
+POSTPONED = 0.2  # seconds until an alarm that came at a bad moment is tried again
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -67,17 +67,22 @@ class Deadline:
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
-    # A kernel whose compilation is interrupted is not cached. Every further trial would compile it
-    # again from the start, and a slow machine would never get beyond that.
-    if _compiles(frame):
+    if _must_not_be_interrupted(frame):
         signal.setitimer(signal.ITIMER_REAL, POSTPONED)
         return
     raise OutOfTime
 
 
-def _compiles(frame: FrameType | None) -> bool:
-    """Whether the code at this frame was called by the compiler of Numba."""
+def _must_not_be_interrupted(frame: FrameType | None) -> bool:
+    """Whether the code at this frame was called by the compiler of Numba, or starts a thread.
+
+    A kernel whose compilation is interrupted is not cached. Every further trial would compile it
+    again from the start, and a slow machine would never get beyond that. A thread whose start is
+    interrupted is taken off Python's list of threads twice, by itself too, which is a KeyError.
+    """
     while frame is not None:
+        if frame.f_code is threading.Thread.start.__code__:
+            return True
         if str(frame.f_globals.get("__name__")).startswith(COMPILERS):
             return True
         frame = frame.f_back

@@ -81,5 +81,6 @@ class Lines:
             return
         self.said_at = time.monotonic()
         of = "" if total is None else f"/{total:,.10g}"
-        line = f"{self.labels.get(stage, stage)} {done:,.6g}{of}" + (f"  {note}" if note else "")
+        shown = f"{done:,.10g}" if float(done).is_integer() else f"{done:,.1f}"
+        line = f"{self.labels.get(stage, stage)} {shown}{of}" + (f"  {note}" if note else "")
         print(line, file=sys.stderr)

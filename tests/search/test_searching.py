@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -295,6 +296,23 @@ def test_a_stop_waits_until_a_kernel_is_compiled() -> None:
         while True:
             pass
     assert total.signatures  # compiled, though its time was up before it began
+
+
+def test_a_stop_waits_until_a_thread_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = threading._start_new_thread  # type: ignore[attr-defined]
+
+    def slowly(*arguments: Any) -> Any:
+        begun = begin(*arguments)
+        time.sleep(0.05)  # its time is up meanwhile
+        return begun
+
+    monkeypatch.setattr(threading, "_start_new_thread", slowly)
+    thread = threading.Thread(target=lambda: None)
+    with pytest.raises(OutOfTime), Deadline(0.01, alarms=True).limit(60, silent):
+        thread.start()
+        while True:
+            pass
+    thread.join()  # it ran, and nothing was thrown in it
 
 
 @pytest.mark.parametrize(

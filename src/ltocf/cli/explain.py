@@ -45,7 +45,8 @@ def explain(
     rest = why.because["contribution"].slice(most).sum()
     print(f"{why.item}: {why.sentence()}")
     print_table("", shown.columns, cells(shown))
-    print(f"{rest:+.4f} the other {why.because.height - shown.height} items of the history")
+    if others := why.because.height - shown.height:
+        print(f"{rest:+.4f} the other {others} items of the history")
     if why.popularity:
         print(f"{why.popularity:+.4f} popular with everybody")
     print(f"{why.own:+.4f} the user's own vector\n{why.score:+.4f} score")
