@@ -258,6 +258,27 @@ def test_recency_is_chosen_where_people_move(monkeypatch: pytest.MonkeyPatch) ->
     assert best.options["recency"] in RECENCIES[1:]
 
 
+def test_a_training_begins_with_the_recency_that_closed_forms_like(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    only(monkeypatch, "popularity", "rp3beta", "ltocf")
+    users = np.repeat(np.arange(60), 6)
+    items, times = np.random.default_rng(0).integers(0, 20, 360), np.tile(np.arange(6), 60)
+    train = Interactions.build(users, items, 60, 20, times)
+    nothing = train.select(np.zeros(len(train), bool))
+    search = Search(Dataset("timed", Split(train, nothing, nothing)), AUTO, Deadline(60))
+    (closed, trained) = [arm for arm in search.arms if arm.name != "popularity"]
+    assert (closed.name, trained.name) == ("rp3beta", "ltocf")
+    for recency in (0.0, 0.7):  # as others are judged meanwhile
+        for arm in search.arms:
+            arm.begin(recency)
+    assert trained.next == GIVEN_TIMES | {"recency": 0.7}
+    closed.best = Trial("rp3beta", {"recency": 0.7}, 0.1, 0.1, 1.0, 1.0, 1.0)
+    before = closed.next
+    closed.begin(0.2)
+    assert closed.next == before  # it climbs from where it stands
+
+
 def test_a_candidate_of_orders_is_for_logs_with_an_order(hamlet: Dataset) -> None:
     assert CANDIDATES["transitions"].ordered
     timeless = replace(hamlet.split.train, timestamps=None)

@@ -87,8 +87,9 @@ class Arm:
         return task_of(self.name, usual_options(self.name) | options)
 
     def begin(self, recency: float) -> None:
-        """Choose the first settings, with the recency that is best for other candidates."""
-        if self._steps is None:
+        """Choose the first settings, with the recency that is best for other candidates. Until one
+        is tried they are chosen anew, since others find out about recency only meanwhile."""
+        if self.best is None:
             self._climb_from(starts_of(self.name, self.config, recency))
 
     def attempt(
