@@ -39,11 +39,14 @@ from ltocf.service.routes.plain_lists import PlainLists
 from ltocf.service.served_model import ServedModel
 from ltocf.service.store.events import EventStore
 from ltocf.service.wire import replies as s
+from ltocf.service.wire.complaints import complaint_of
 from ltocf.service.wire.compression import Compression
 
-# The names of union members, which pydantic puts into the path of an error.
-TAGS = ("one", "many", "users", "history")
-KINDS = ("constrained-str", "constrained-float", "datetime")
+# What FastAPI says where its own words are no help.
+CLEARER = {
+    "There was an error parsing the body": "body: cannot be read as JSON in UTF-8",
+    "Not Found": "nothing is at this address; /openapi.json lists what there is",
+}
 
 
 def create_app(
@@ -141,24 +144,16 @@ async def _of_problem(request: Request, problem: Exception) -> Response:
 
 
 async def _of_validation(request: Request, error: Exception) -> Response:
-    """The first problem in one line, without the offending value, which may be too odd to be sent
-    back."""
     assert isinstance(error, RequestValidationError)
-    # For a union every member reports an error; our own messages are the clearest.
-    complaints = error.errors()
-    first = next((one for one in complaints if one["type"] == "value_error"), complaints[0])
-    place = list(first["loc"][1:])
-    if place and place[0] in TAGS:
-        place = place[1:]
-    parts = [str(part) for part in place if part not in KINDS and "(" not in str(part)]
-    where = ".".join(parts) or "body"
-    said = first["msg"].removeprefix("Value error, ")
-    return answer({"detail": json.dumps(f"{where}: {said}")[1:-1]}, 422)
+    as_json = "json" in request.headers.get("content-type", "")
+    detail = complaint_of(error.errors(), sent_as_json=as_json)
+    return answer({"detail": json.dumps(detail)[1:-1]}, 422)
 
 
 async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = answer({"detail": str(error.detail)}, error.status_code)
+    detail = str(error.detail)
+    response = answer({"detail": CLEARER.get(detail, detail)}, error.status_code)
     response.headers.update(error.headers or {})
     # Several routes may share a path, and each reports only its own method.
     if error.status_code == 405:

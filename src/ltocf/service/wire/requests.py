@@ -16,9 +16,12 @@ from pydantic import (
     Field,
     Tag,
 )
+from pydantic_core import PydanticCustomError
 
 MOST_EVENTS, MOST_USERS, MOST_ITEMS, MOST_K = 1000, 500, 10_000, 1000
 LONGEST_ID = 256
+MOST_SECONDS = 2**33
+ANOTHER_KIND = "another_kind"  # the type of a complaint, of which a union may have several
 
 
 def _readable(text: str) -> str:
@@ -55,7 +58,7 @@ NewText = Annotated[
 def _whole(value: object) -> object:
     """A whole number: in JSON 3.0 is one, and true is not."""
     if isinstance(value, bool | str):
-        raise ValueError("should be a whole number")
+        raise _another_kind("a whole number")
     if isinstance(value, int) and not -(2**53) < value < 2**53:
         raise ValueError("has more digits than JSON numbers carry safely; send the id as a string")
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -63,8 +66,19 @@ def _whole(value: object) -> object:
 
 def _written(value: object) -> object:
     if not isinstance(value, str):
-        raise ValueError("should be a date and time")
+        raise _another_kind("a date and time")
     return value
+
+
+def _in_seconds(value: object) -> object:
+    """JavaScript's clock counts milliseconds."""
+    if isinstance(value, int | float) and value >= MOST_SECONDS:
+        raise ValueError("is later than the year 2242; send seconds since 1970, not milliseconds")
+    return value
+
+
+def _another_kind(kind: str) -> PydanticCustomError:
+    return PydanticCustomError(ANOTHER_KIND, "should be {kind}", {"kind": kind})
 
 
 # Whole numbers up to these are exact in JSON.
@@ -76,7 +90,11 @@ NewId = Annotated[
     NewText | Integer,
     Field(description="A text without control characters, not '.' or '..', or a whole number."),
 ]
-Seconds = Annotated[float, Field(ge=0, lt=2**33, allow_inf_nan=False, strict=True)]
+Seconds = Annotated[
+    float,
+    Field(ge=0, lt=MOST_SECONDS, allow_inf_nan=False, strict=True),
+    BeforeValidator(_in_seconds),
+]
 Items = Annotated[list[Id], Field(max_length=MOST_ITEMS)]
 
 
