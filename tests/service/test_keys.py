@@ -1,10 +1,12 @@
 """Keys of clients: scopes, rotation, and that no key is on disk."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ltocf.errors import ConfigError
+from ltocf.service.access import keys as keys_module
 from ltocf.service.access.guard import Rules
 from ltocf.service.access.keys import KeyFile, add_key, read_keys, remove_key, rotate_key
 from ltocf.service.access.policy import needed_scope
@@ -104,3 +106,40 @@ def test_what_is_wrong_with_keys_is_said(path):
     path.write_text("{")
     with pytest.raises(ConfigError, match="cannot be read"):
         read_keys(path)
+
+
+def test_a_file_of_keys_that_is_not_there_is_an_error_instead_of_a_locked_door(path):
+    with pytest.raises(
+        ConfigError, match=r"keys\.json: does not exist; make a key with 'ltocf keys"
+    ):
+        KeyFile(path)
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "\x1b[2J", "x" * 65])
+def test_a_client_has_a_name_that_a_table_and_a_log_can_hold(path, name):
+    with pytest.raises(ConfigError, match="a client's name has 1 to 64 printable characters"):
+        add_key(path, name, ["read"])
+    assert not path.exists()
+
+
+def test_keys_that_are_added_at_the_same_time_are_all_kept(path, monkeypatch):
+    """Whoever comes while another writes is told so, instead of losing what the other wrote."""
+    read, added = keys_module.read_keys, []
+
+    def read_while_another_adds(file):
+        found = read(file)
+        if not added:
+            added.append("now")
+            with pytest.raises(ConfigError, match="is being written by"):
+                in_a_thread(lambda: add_key(file, "second", ["read"]))
+        return found
+
+    monkeypatch.setattr(keys_module, "read_keys", read_while_another_adds)
+    add_key(path, "first", ["read"])
+    add_key(path, "second", ["read"])
+    assert [key.name for key in read(path)] == ["first", "second"]
+
+
+def in_a_thread(work):
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(work).result()

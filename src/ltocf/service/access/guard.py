@@ -28,6 +28,7 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 ]
+NOT_KEPT = (b"cache-control", b"no-store")  # a list is right until the next event
 CLIENTS = 10_000  # most clients whose rates are remembered
 
 
@@ -66,9 +67,10 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
-                if status == 503 and not any(
-                    name.lower() == b"retry-after" for name, _ in message["headers"]
-                ):
+                given = {name.lower() for name, _ in message["headers"]}
+                if b"cache-control" not in given:
+                    message["headers"].append(NOT_KEPT)
+                if status == 503 and b"retry-after" not in given:
                     message["headers"].append((b"retry-after", b"1"))
             elif method == "HEAD":
                 message = {**message, "body": b""}

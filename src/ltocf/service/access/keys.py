@@ -15,10 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ltocf.errors import ConfigError
-from ltocf.storage.files import replacing
+from ltocf.storage.files import replacing, writing
 
 SCOPES = ("read", "write", "admin")  # each is separate: a key that may write need not read
 PREFIX = "ltocf_"  # by which a leaked key is recognised
+LONGEST_NAME = 64
 LOOK_SECONDS = 1.0
 
 
@@ -52,9 +53,8 @@ def read_keys(path: Path) -> list[Key]:
 
 def add_key(path: Path, name: str, scopes: Sequence[str]) -> str:
     """The new client's key. It is not stored, so it can be shown only now."""
-    keys = read_keys(path)
-    if any(key.name == name for key in keys):
-        raise ConfigError(f"{path}: already has a key named {name!r}; rotate or remove it")
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise ConfigError(f"a client's name has 1 to {LONGEST_NAME} printable characters: {name!r}")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         raise ConfigError(
@@ -62,33 +62,40 @@ def add_key(path: Path, name: str, scopes: Sequence[str]) -> str:
             if unknown
             else f"a key needs a scope: {', '.join(SCOPES)}"
         )
-    secret, key = _make(name, tuple(scopes))
-    _write(path, [*keys, key])
+    with writing(path, error=ConfigError):  # else who reads now would lose what is added meanwhile
+        keys = read_keys(path)
+        if any(key.name == name for key in keys):
+            raise ConfigError(f"{path}: already has a key named {name!r}; rotate or remove it")
+        secret, key = _make(name, tuple(scopes))
+        _write(path, [*keys, key])
     return secret
 
 
 def rotate_key(path: Path, name: str, grace_seconds: float) -> str:
     """A new key of the same name and scopes; the old one works a while longer."""
-    keys, now = read_keys(path), int(time.time())
-    mine = [key for key in keys if key.name == name]
-    if not mine:
-        raise ConfigError(f"{path}: there is no key named {name!r}")
-    secret, fresh = _make(name, mine[-1].scopes)
-    ends = now + int(grace_seconds)
-    kept = [
-        Key(**asdict(key) | {"ends": min(key.ends or ends, ends)}) if key.name == name else key
-        for key in keys
-    ]
-    _write(path, [key for key in kept if key.works(now)] + [fresh])
+    now = int(time.time())
+    with writing(path, error=ConfigError):
+        keys = read_keys(path)
+        mine = [key for key in keys if key.name == name]
+        if not mine:
+            raise ConfigError(f"{path}: there is no key named {name!r}")
+        secret, fresh = _make(name, mine[-1].scopes)
+        ends = now + int(grace_seconds)
+        kept = [
+            Key(**asdict(key) | {"ends": min(key.ends or ends, ends)}) if key.name == name else key
+            for key in keys
+        ]
+        _write(path, [key for key in kept if key.works(now)] + [fresh])
     return secret
 
 
 def remove_key(path: Path, name: str) -> None:
-    keys = read_keys(path)
-    left = [key for key in keys if key.name != name]
-    if len(left) == len(keys):
-        raise ConfigError(f"{path}: there is no key named {name!r}")
-    _write(path, left)
+    with writing(path, error=ConfigError):
+        keys = read_keys(path)
+        left = [key for key in keys if key.name != name]
+        if len(left) == len(keys):
+            raise ConfigError(f"{path}: there is no key named {name!r}")
+        _write(path, left)
 
 
 def _make(name: str, scopes: tuple[str, ...]) -> tuple[str, Key]:
@@ -107,6 +114,10 @@ class KeyFile:
     """The keys of a file, read again when it changes, so that rotation needs no restart."""
 
     def __init__(self, path: Path) -> None:
+        if not path.exists():  # a slip of the pen would lock everybody out
+            raise ConfigError(
+                f"{path}: does not exist; make a key with 'ltocf keys {path} add NAME --scope read'"
+            )
         self.path = path
         self._lock = threading.Lock()
         self._looked, self._stamp = -LOOK_SECONDS, self._changed()
