@@ -70,6 +70,14 @@ def test_every_answer_has_the_security_headers(serve):
         assert headers["referrer-policy"] == "no-referrer"
 
 
+def test_no_answer_about_anybody_is_kept_by_a_cache(serve):
+    """The next list must know the next event, and a shared cache must not hold people's lists."""
+    client = serve("ltocf")
+    for target in ("/users/ann/recommendations", "/users?k=1", "/metrics", "/nothing"):
+        assert client.get(target).headers["cache-control"] == "no-store"
+    assert client.get("/static/page.js").headers["cache-control"] == "no-cache"
+
+
 @pytest.mark.parametrize("path", ["/../../etc/passwd", "/static/../app.py", "/%2e%2e/app.py"])
 def test_no_path_reaches_the_file_system(serve, path):
     assert serve("ltocf").get(path).status == 404
@@ -82,6 +90,19 @@ def test_listening_to_other_machines_needs_a_token(tmp_path):
     assert (rules.read_needs_token, rules.rate, rules.hosts) == (True, 100.0, None)
     local = Settings(run=tmp_path).rules
     assert (local.read_needs_token, local.rate, local.hosts) == (False, None, LOOPBACK)
+
+
+@pytest.mark.parametrize("how", [{"hosts": ("Shop.Example",)}, {"proxies": ("127.0.0.1",)}])
+def test_behind_a_proxy_on_this_machine_everything_needs_the_token_too(tmp_path, serve, how):
+    """The proxy brings everybody to loopback: histories of people would be there for all."""
+    with pytest.raises(ConfigError, match="a name or a proxy admits other machines"):
+        _ = Settings(run=tmp_path, **how).rules
+    rules = Settings(run=tmp_path, token="secret", **how).rules
+    assert (rules.read_needs_token, rules.rate) == (True, 100.0)
+    client = serve("ltocf", rules=rules)
+    assert client.get("/users", host="localhost").status == 401
+    known = 401 if how.get("hosts") else 421
+    assert client.get("/users", host="shop.example").status == known
 
 
 def test_a_port_that_is_taken_is_an_error_of_one_line():

@@ -31,7 +31,7 @@ def write(run, tmp_path):
 
 
 def test_a_file_that_is_right_is_checked(write, ltocf):
-    path = write(port=0, timeout=5.0, name=["shop.example"], log_requests=True)
+    path = write(port=0, timeout=5.0, name=["shop.example"], token="t", log_requests=True)
     code, out, err = ltocf("serve", "--config", path, "--check")
     assert code == 0 and "no problem found" in out + err
 
@@ -44,6 +44,16 @@ def test_a_file_that_is_right_is_checked(write, ltocf):
         ({"experiment": "A=current:0.5,B=candidate:0.5"}, "version candidate does not exist"),
         ({"port": "many"}, "port"),
         ({"update_every": "often"}, "cannot read 'often' as a time"),
+        ({"name": "shop.example"}, "name takes several values: write name = ['shop.example']"),
+        (
+            {"name": ["https://shop.example"], "token": "t"},
+            "name 'https://shop.example' is not a host name",
+        ),
+        ({"proxy": ["the proxy"], "token": "t"}, "proxy 'the proxy' is not an address"),
+        ({"rate": True}, "service.toml: rate cannot be true; it needs a value"),
+        ({"log_requests": 1}, "service.toml: log-requests is true or false, not 1"),
+        ({"port": 70000}, "service.toml: port cannot be 70000"),
+        ({"keys": "missing.json"}, "missing.json: does not exist; make a key with 'ltocf keys"),
     ],
 )
 def test_a_file_that_is_wrong_says_where(write, ltocf, options, why):

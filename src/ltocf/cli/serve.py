@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ltocf.cli.config_file import ConfigFile
+from ltocf.cli.config_file import USAGE_ERROR, ConfigFile
 from ltocf.cli.options import RunPath
 from ltocf.cli.output import say
 from ltocf.errors import ConfigError
@@ -28,9 +28,6 @@ Events = Annotated[
         "Default: events.db in the run's directory.",
     ),
 ]
-# The parser raises this for every wrong option. Old versions of typer take it from click, which new
-# versions no longer install. Its subclass BadParameter is public in both.
-USAGE_ERROR: Any = typer.BadParameter.__base__
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 

@@ -4,8 +4,10 @@ itself."""
 from __future__ import annotations
 
 import gc
+import ipaddress
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -40,6 +42,7 @@ from ltocf.service.wire.connections import ConnectionLimits, limited_protocol
 log = logging.getLogger("ltocf.service")
 SWITCH_SECONDS = 0.0005
 COLLECTED_AFTER = 50_000  # objects created and not freed between two collections
+HOST_NAME = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:]+")  # or an address of IPv6
 HANDED_OVER = 3  # the first descriptor after the standard ones
 
 
@@ -73,19 +76,45 @@ class Settings:
 
     @property
     def rules(self) -> Rules:
-        """For clients outside this machine, everything needs the token and rates are limited."""
+        """If clients outside this machine can reach the service, everything needs the token and
+        rates are limited. A proxy on this machine lets them in too."""
         local = self.host in LOOPBACK
+        reached = not local or bool(self.hosts or self.proxies)
         keys = None if self.keys is None else KeyFile(self.keys)
-        if not local and self.token is None and keys is None:
+        if reached and self.token is None and keys is None:
+            why = "a name or a proxy" if local else f"host {self.host}"
             raise ConfigError(
-                f"host {self.host} admits other machines, so the service needs a token: "
+                f"{why} admits other machines, so the service needs a token: "
                 "pass one (--token), set LTOCF_TOKEN, or name a file of keys (--keys)"
             )
-        rate = self.rate if self.rate is not None else (None if local else 100.0)
-        names = (*LOOPBACK, *self.hosts) if local else (self.hosts or None)
+        rate = self.rate if self.rate is not None else (100.0 if reached else None)
+        for proxy in self.proxies:
+            _check_proxy(proxy)
+        hosts = tuple(map(_host_name, self.hosts))
+        names = (*LOOPBACK, *hosts) if local else (hosts or None)
         return Rules(
-            self.token, read_needs_token=not local, keys=keys, rate=rate or None, hosts=names
+            self.token, read_needs_token=reached, keys=keys, rate=rate or None, hosts=names
         )
+
+
+def _host_name(text: str) -> str:
+    """As requests are compared with it; what no request could name is refused."""
+    if HOST_NAME.fullmatch(text) is None:
+        raise ConfigError(
+            f"name {text!r} is not a host name; leave out the scheme, the port and the path, as in "
+            "recommendations.example.com"
+        )
+    return text.lower()
+
+
+def _check_proxy(text: str) -> None:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ConfigError(
+            f"proxy {text!r} is not an address; write one such as 10.0.0.5, or a network such as "
+            "10.0.0.0/8"
+        ) from None
 
 
 def open_store(settings: Settings) -> EventStore:
