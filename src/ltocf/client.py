@@ -7,7 +7,8 @@
         shop.recommend("ann", k=5, reasons=True)
 
 A request that was not answered, or answered with 429 or 503, is sent again a few times. Events
-carry a key that is made once, so that one that is delivered twice counts once.
+carry a key that is made once, so that one that is delivered twice counts once. What would count
+twice, such as a change of versions, is not sent again unless the service said that it was not done.
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ from urllib.parse import quote, urlencode, urlsplit
 from ltocf.errors import LtocfError
 
 AGAIN = (429, 502, 503, 504)  # statuses that may be others in a moment
+NOT_DONE = (429,)  # and that say for certain that nothing was done
 MOST_EVENTS = 1000  # of one request
+MOST_SECONDS = 60.0  # that a service may ask for before the next attempt
+# What has the same effect when it arrives twice: these methods, and of POST these addresses, since
+# events have keys.
+REPEATABLE, ASKING = ("GET", "PUT", "PATCH", "DELETE"), ("/events", "/recommendations")
 Answer = dict[str, Any]
 
 
@@ -173,22 +179,26 @@ class Client:
         """The answer to any request of the interface; a ServiceError if it is refused."""
         sent = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({} if sent is None else {"content-type": "application/json"})
+        repeatable = method in REPEATABLE or target in ASKING
+        unanswered = False
         for attempt in range(1, self._attempts + 1):
             last = attempt == self._attempts
             try:
                 status, waiting, content = self._send(method, target, sent, headers)
             except (OSError, http.client.HTTPException) as failure:
                 self.close()
-                if last:
+                if last or not repeatable:
                     where = f"{self._parts.hostname}:{self._parts.port or ''}"
                     raise ServiceError(f"{where} does not answer: {failure!r}") from None
-                waiting = None
+                waiting, unanswered = None, True
             else:
                 if status < 400:
-                    found: Answer = json.loads(content) if content else {}
-                    return found
-                if status not in AGAIN or last:
+                    return _answer(content, status)
+                if status == 404 and method == "DELETE" and unanswered:
+                    return {}  # an earlier attempt has removed it
+                if last or status not in (AGAIN if repeatable else NOT_DONE):
                     raise ServiceError(_detail(content, status), status)
+                unanswered = unanswered or status not in NOT_DONE
             self._wait(attempt, waiting)
         raise AssertionError("the last attempt returns or raises")
 
@@ -211,8 +221,8 @@ class Client:
 
     def _wait(self, attempt: int, asked: str | None) -> None:
         pause = self._pause * 2 ** (attempt - 1) * (0.5 + random.random())  # noqa: S311 - no secret
-        told = float(asked) if asked is not None and asked.isdigit() else 0.0
-        time.sleep(max(pause, told))
+        told = float(asked) if asked is not None and asked.isdecimal() else 0.0
+        time.sleep(max(pause, min(told, MOST_SECONDS)))
 
 
 def _part(id_: str) -> str:
@@ -225,8 +235,18 @@ def _written(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+def _answer(content: bytes, status: int) -> Answer:
+    try:
+        found: Answer = json.loads(content) if content else {}
+    except ValueError:
+        raise ServiceError(
+            "the answer is not JSON: is this the address of ltocf?", status
+        ) from None
+    return found
+
+
 def _detail(content: bytes, status: int) -> str:
     try:
         return str(json.loads(content)["detail"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError):
         return f"the service answered {status}"

@@ -98,3 +98,82 @@ def test_an_event_that_was_not_answered_is_sent_again_with_the_same_key(shaky):
         assert client.add_event("ann", "tea")["accepted"] == 1
     assert len(got) == 3
     assert len({one["events"][0]["key"] for one in got}) == 1
+
+
+@pytest.fixture
+def scripted():
+    """`scripted((status, body), ...)`: a service that answers so, in turn; None closes the
+    connection. Its address, and the requests that it got."""
+    servers = []
+
+    def start(*replies):
+        got, left = [], list(replies)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self):
+                self.rfile.read(int(self.headers["content-length"] or 0))
+                got.append(f"{self.command} {self.path}")
+                reply = left.pop(0)
+                if reply is None:
+                    self.close_connection = True
+                    return
+                status, body = reply
+                self.send_response(status)
+                self.send_header("retry-after", "0")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}", got
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+GONE = (404, b'{"detail": "unknown user"}')
+
+
+def test_what_a_lost_answer_had_removed_already_is_no_error(scripted):
+    address, got = scripted(None, GONE, GONE)
+    with Client(address, pause=0.001) as client:
+        client.forget("ann")
+        assert got == ["DELETE /users/ann"] * 2
+        with pytest.raises(ServiceError, match="unknown user"):  # it was never there
+            client.forget("ann")
+
+
+def test_a_rollback_without_an_answer_is_not_sent_again(scripted):
+    """It may have been done: a second one would return to the version that was left."""
+    address, got = scripted(None, (429, b"{}"), (200, b'{"current": 1}'))
+    with Client(address, pause=0.001) as client:
+        with pytest.raises(ServiceError, match="does not answer"):
+            client.request("POST", "/versions/rollback")
+        assert len(got) == 1
+        assert client.request("POST", "/versions/rollback") == {"current": 1}  # after a 429
+
+
+def test_an_answer_of_somebody_else_is_an_error_of_one_line(scripted):
+    address, _ = scripted((200, b"<html>welcome</html>"), (502, b"[]"), (400, b"[]"))
+    with Client(address, pause=0.001, attempts=1) as client:
+        with pytest.raises(ServiceError, match="is this the address of ltocf"):
+            client.model()
+        for _ in range(2):
+            with pytest.raises(ServiceError, match="the service answered"):
+                client.model()
+
+
+def test_a_service_cannot_make_its_clients_sleep_for_a_day(monkeypatch):
+    slept = []
+    monkeypatch.setattr("ltocf.client.time.sleep", slept.append)
+    Client("http://127.0.0.1:9")._wait(1, "86400")
+    assert slept == [60.0]
