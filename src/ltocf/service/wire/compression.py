@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -11,6 +12,7 @@ LEAST_BYTES = 2000  # a shorter answer would not save a packet
 MANY_BYTES = 100_000  # about a millisecond of compressing
 LEVEL = 1  # on lists, most of the gain of higher levels for a tenth of the time
 KINDS = (b"application/json", b"text/")
+REFUSED = re.compile(rb"\s*q\s*=\s*0(\.0*)?\s*")
 
 
 class Compression:
@@ -57,9 +59,14 @@ def _compress(body: bytes) -> bytes:
 def _wanted(scope: Scope) -> bool:
     for name, value in scope["headers"]:
         if name == b"accept-encoding":
-            offers = [part.strip() for part in value.lower().split(b",")]
-            return b"gzip" in offers
+            return any(map(_is_gzip, value.lower().split(b",")))
     return False
+
+
+def _is_gzip(offer: bytes) -> bool:
+    """'gzip' or 'gzip;q=1.0', as some clients always write, but not 'gzip;q=0'."""
+    coding, _, parameters = offer.partition(b";")
+    return coding.strip() == b"gzip" and REFUSED.fullmatch(parameters) is None
 
 
 def _fits(head: Message) -> bool:
