@@ -83,8 +83,24 @@ def test_exposures_hits_and_conversions_are_counted_once_a_person(trial):
     trial.post("/events", {"user": user, "item": item[-1]})
     found = settled(trial)["B"]
     assert (found["hit_rate"], found["hit_rate_people"]) == (1.0, 1)
+    trial.live.experiment.window = -1  # the day is over
+    found = settled(trial)["B"]
     assert (found["conversion"], found["conversion_people"]) == (1.0, 1)
     assert settled(trial)["A"]["people"] == 0
+
+
+def test_a_conversion_is_counted_when_its_window_closes_as_the_lack_of_one_is(trial):
+    """On the first day only those who took something would be known: a rate of 100 per cent."""
+    taker, other = [u for u in map("new-{}".format, range(100)) if HALVES.arm_of(u).name == "A"][:2]
+    for user in (taker, other):
+        listed = trial.get(f"/users/{user}/recommendations?k=5").json()["items"]
+    settled(trial)  # else the event could be noted before the list
+    trial.post("/events", {"user": taker, "item": listed[0]["item"]})
+    found = settled(trial)["A"]
+    assert (found["people"], found["conversion"], found["conversion_people"]) == (2, None, 0)
+    trial.live.experiment.window = -1
+    found = settled(trial)["A"]
+    assert (found["conversion"], found["conversion_people"]) == (0.5, 2)
 
 
 def test_whoever_takes_nothing_within_the_window_has_not_converted(trial, store):
@@ -103,7 +119,7 @@ def test_forgetting_somebody_takes_them_out_of_the_experiment(trial, store):
     trial.get(f"/users/{user}/recommendations?k=5")
     settled(trial)
     trial.delete(f"/users/{user}")
-    assert arm_counts(store, trial.live.experiment.name) == {}
+    assert arm_counts(store, trial.live.experiment.name, 0) == {}
 
 
 def test_the_shadow_is_judged_on_the_same_events_and_shown_to_nobody(serve, fitted, store):

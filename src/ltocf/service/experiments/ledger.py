@@ -28,7 +28,7 @@ class Exposure(NamedTuple):
 class ArmCounts(NamedTuple):
     people: int  # people who got a list
     hits: Counts
-    conversions: Counts
+    conversions: Counts  # of those whose window has closed
 
 
 def log_exposures(store: EventStore, experiment: str, exposures: Iterable[Exposure]) -> None:
@@ -111,16 +111,20 @@ def close_windows(store: EventStore, experiment: str, before: int) -> None:
         connection.execute(change.values(converted=0))
 
 
-def arm_counts(store: EventStore, experiment: str) -> dict[str, ArmCounts]:
+def arm_counts(store: EventStore, experiment: str, before: int) -> dict[str, ArmCounts]:
+    """What came of each arm's people. Conversions are of those who got their list before this
+    moment, when their window closed: of the others only those who took something are known, and a
+    rate of theirs would be 100 per cent."""
     count = sa.func.count
+    closed = sa.case((PEOPLE.c.exposed < before, sa.func.coalesce(PEOPLE.c.converted, 0)))
     query = (
         sa.select(
             PEOPLE.c.arm,
             count(PEOPLE.c.exposed),
             count(PEOPLE.c.hit),
             sa.func.coalesce(sa.func.sum(PEOPLE.c.hit), 0),
-            count(PEOPLE.c.converted),
-            sa.func.coalesce(sa.func.sum(PEOPLE.c.converted), 0),
+            count(closed),
+            sa.func.coalesce(sa.func.sum(closed), 0),
         )
         .where(PEOPLE.c.experiment == experiment)
         .group_by(PEOPLE.c.arm)

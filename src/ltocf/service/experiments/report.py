@@ -24,7 +24,7 @@ Report = dict[str, Any]
 
 def report_of(experiment: Experiment, current_version: str) -> Report:
     """With a probability of at least 95 per cent, none of all verdicts is wrong."""
-    counts = arm_counts(experiment.store, experiment.name)
+    counts = arm_counts(experiment.store, experiment.name, experiment.closed_before)
     if experiment.split is None:
         return _in_shadow(experiment, current_version, counts.get(SHADOW, NOTHING))
     arms = experiment.split.arms

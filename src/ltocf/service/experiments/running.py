@@ -140,9 +140,14 @@ class Experiment:
             if self._waiting.empty():
                 self._idle.set()
 
+    @property
+    def closed_before(self) -> int:
+        """Whoever got their first list before this moment has had their time to take something."""
+        return now() - self.window
+
     def _close_windows(self) -> None:
         self._closed_at = time.monotonic()
-        close_windows(self.store, self.name, now() - self.window)
+        close_windows(self.store, self.name, self.closed_before)
 
 
 def _name(split: Split | None, shadow: str | None, models: Mapping[str, ServedModel]) -> str:

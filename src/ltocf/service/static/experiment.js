@@ -11,7 +11,7 @@ export function experimentCard(experiment) {
     h("td", { class: "right" }, arm.hit_rate === null ? "–" : percent(arm.hit_rate), h("span", { class: "quiet block" }, interval(arm.hit_interval))),
     h("td", { class: "right" }, arm.conversion === null ? "–" : percent(arm.conversion), h("span", { class: "quiet block" }, interval(arm.conversion_interval))));
   return titled("experiment-title", "Experiment",
-    h("p", { class: "quiet" }, "Everybody always sees the same arm. The intervals hold at every moment, so looking often does no harm."),
+    h("p", { class: "quiet" }, "Everybody always sees the same arm. The intervals hold at every moment, so looking often does no harm. Conversions count once a person's day is over."),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Arms" }, h("table", {},
       h("thead", {}, h("tr", {}, ["arm", "people", "hit rate@20", "conversion"].map((name, n) => h("th", { scope: "col", class: n ? "right" : null }, name)))),
       h("tbody", {}, experiment.arms.map(row)))),
