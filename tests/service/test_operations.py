@@ -28,6 +28,16 @@ def test_the_feed_forgets_whoever_asked_for_it(serve):
     assert found == {"events": [], "lists": []}
 
 
+def test_the_feed_of_another_process_forgets_them_too(serve):
+    first, second = serve(), serve()
+    first.post("/events", {"user": "ann", "item": first.live.served.item_ids[0]})
+    for user in ("ann", "bob"):
+        second.get(f"/users/{user}/recommendations?k=2")
+    first.delete("/users/ann")
+    second.live.monitor._look()
+    assert [one["user"] for one in second.get("/feed").json()["lists"]] == ["bob"]
+
+
 def test_an_event_that_is_taken_back_never_was(serve):
     client = serve()
     one, other = client.live.served.item_ids[:2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ class Feed:
     def __init__(self) -> None:
         self._lists: deque[ShownList] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
+        self._applied: frozenset[str] = frozenset()
 
     def add(self, line: ShownList) -> None:
         with self._lock:
@@ -41,6 +43,21 @@ class Feed:
             kept = [line for line in self._lists if line.user != user]
             self._lists.clear()
             self._lists.extend(kept)
+
+    def follow(
+        self,
+        markers: frozenset[str],
+        among: Callable[[Iterable[str], frozenset[str]], Iterable[str]],
+    ) -> None:
+        """Drop the lists of whoever was forgotten since the last call, by another process too;
+        `among` finds them by the markers that forgetting leaves."""
+        fresh = markers - self._applied
+        if fresh:
+            self._applied = markers
+            with self._lock:
+                users = {line.user for line in self._lists if line.user is not None}
+            for user in among(users, fresh):
+                self.forget(user)
 
 
 def _written(seconds: float) -> str:

@@ -74,6 +74,7 @@ async def feed(
     """The latest events of everybody, and the latest lists of the process that answers this."""
     live, lists = live_of(request), request.app.state.feed
     served = live.served
+    lists.follow(live.monitor.markers, live.store.forgotten_among)
     events = await live.ask(lambda: latest_events(live.store, k))
     rows = served.seen.item_ids.find([event.item or "" for event in events])
     lines = [
