@@ -310,6 +310,100 @@ def test_a_name_that_is_markup_is_shown_as_text(open_page, site):
     assert page.title() == f"{EVIL} – ltocf"
 
 
+def test_escape_closes_what_was_found_on_a_small_screen(open_page):
+    page = open_page(width=360)
+    page.get_by_label("Find something").fill("a")
+    results = page.locator(".results")
+    expect(results.locator(".result").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Find something")).to_have_value("")
+    page.wait_for_timeout(400)  # in which a search for what was typed would have answered
+    expect(results).to_be_hidden()
+
+
+def test_bars_end_at_the_same_place_and_the_latest_pick_is_in_sight(open_page):
+    page = open_page(width=360)
+    for n in range(3):
+        page.locator(".entry .add").nth(n).click()
+        expect(page.locator(PICK)).to_have_count(n + 1)
+    page.wait_for_selector(".stack")
+    expect(page.locator(".entry .skeleton")).to_have_count(0)
+    ends = page.locator(".stack").evaluate_all("all => all.map(one => one.offsetWidth)")
+    assert len(ends) > 3 and len(set(ends)) == 1
+    beyond = (
+        "chip => chip.getBoundingClientRect().right - chip.parentNode.getBoundingClientRect().right"
+    )
+    assert page.locator(PICK).last.evaluate(beyond) <= 1
+
+
+def test_an_unknown_item_is_said_with_a_way_on(browser, site):
+    page = browser.new_page()
+    page.goto(f"{site.url}/#/items/no-such-item")
+    page.wait_for_selector("text=No item has this id")
+    expect(page.get_by_label("Find an item")).to_be_visible()
+    page.close()
+
+
+def test_a_list_that_was_asked_for_again_at_once_is_one_line_of_the_feed(open_page, site):
+    page = open_page(f"#/people/{site.user}")
+    page.wait_for_selector(".stack")
+    page.goto(f"{site.url}/#/live")
+    lines = page.locator("#lists-title ~ ol li")
+    expect(lines.first).to_contain_text("2 times")
+    expect(lines.first).to_contain_text(site.user)
+
+
+def test_what_needs_a_key_asks_for_it_and_is_then_done(browser, town, tmp_path):
+    store = EventStore.open(tmp_path / "events.db")
+    guarded = Site(town, store, rules=Rules(token="secret"))
+    page = browser.new_page()
+    page.goto(f"{guarded.url}/#/people/{guarded.user}")
+    page.locator(".entry .add").first.click()
+    page.get_by_label("asks for a key").fill("wrong")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_selector("text=That key may not do this")
+    page.get_by_label("asks for a key").fill("secret")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_selector("text=Recorded: ")
+    expect(page.get_by_label("asks for a key")).to_have_count(0)
+    assert store.last() == 1
+    page.close()
+    guarded.stop()
+    store.close()
+
+
+VERSIONS = [
+    {"version": 2, "role": "current", "made": "2026-11-19T00:00:00+00:00"},
+    {"version": 1, "role": "previous", "made": "2026-11-18T00:00:00+00:00"},
+]
+OPERATIONS = {"versions": VERSIONS, "routes": [], "updates": [], "events_by_hour": []}
+
+
+def test_a_rollback_asks_for_an_administrators_key_and_has_a_way_back(browser, site):
+    asked = []
+
+    def roll_back(route):
+        key = route.request.headers.get("authorization")
+        asked.append(key)
+        if key == "Bearer boss":
+            route.fulfill(json={"current": 1, "previous": 2, "candidate": None})
+        else:
+            route.fulfill(status=401, json={"detail": "needs a key"})
+
+    page = browser.new_page()
+    page.route("**/operations", lambda route: route.fulfill(json=OPERATIONS))
+    page.route("**/versions/rollback", roll_back)
+    page.goto(f"{site.url}/#/model")
+    page.get_by_role("button", name="Roll back").click()
+    page.get_by_label("administrator's key").fill("boss")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_selector("text=Rolled back to version 1")
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_selector("text=Back to the version before")
+    assert asked == [None, "Bearer boss", "Bearer boss"]
+    page.close()
+
+
 def test_outside_loopback_the_page_asks_for_the_token(browser, town, tmp_path):
     store = EventStore.open(tmp_path / "events.db")
     guarded = Site(town, store, rules=Rules(token="secret", read_needs_token=True))

@@ -52,35 +52,41 @@ export function keyForm(again, { name = "token", label = "This service asks for 
     h("div", { class: "row" }, field, h("button", { class: "primary" }, "Continue")));
 }
 
-// What needs an administrator's key: the kept one, else a question in `place`.
-export async function asAdministrator(place, work) {
-  const attempt = () => work(sessionStorage.getItem("admin") ?? undefined);
+// What needs a key: the kept one, else a question in `place`, and then the work is done after all.
+async function withKey(place, work, { kept, label }) {
+  const attempt = () => work(sessionStorage.getItem(kept) ?? undefined);
+  const lacking = (error) => error.status === 401 || error.status === 403;
   try {
     return await attempt();
   } catch (error) {
-    if (error.status !== 401 && error.status !== 403) throw error;
+    if (!lacking(error)) throw error;
     return new Promise((resolve, reject) => {
       const ask = (notice) => {
-        const field = h("input", { id: "admin-key", type: "password", autocomplete: "off" });
+        const id = `${kept}-key`;
+        const field = h("input", { id, type: "password", autocomplete: "off" });
         const submit = async (event) => {
           event.preventDefault();
-          sessionStorage.setItem("admin", field.value);
+          sessionStorage.setItem(kept, field.value);
           try {
             const found = await attempt();
             fill(place);
             resolve(found);
           } catch (again) {
-            if (again.status === 401 || again.status === 403) ask("That key may not do this.");
+            if (lacking(again)) ask("That key may not do this.");
             else { fill(place); reject(again); }
           }
         };
         fill(place, h("form", { class: "admin", onsubmit: submit },
           notice ? h("p", { class: "notice", role: "alert" }, notice) : null,
-          h("label", { for: "admin-key" }, "This needs an administrator's key"),
+          h("label", { for: id }, label),
           h("div", { class: "row" }, field, h("button", { class: "primary" }, "Continue"))));
+        place.scrollIntoView({ block: "nearest" });
         field.focus();
       };
       ask();
     });
   }
 }
+
+export const asAdministrator = (place, work) => withKey(place, work, { kept: "admin", label: "This needs an administrator's key" });
+export const asWriter = (place, work) => withKey(place, work, { kept: "token", label: "To record events, this service asks for a key" });

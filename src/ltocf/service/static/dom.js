@@ -61,7 +61,8 @@ export function toast(text, undo) {
 export const count = (n) => Number(n).toLocaleString("en");
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 export const small = (number) => (Math.abs(number) >= 100 ? number.toFixed(0) : Number(number.toPrecision(3)).toString());
-export const milliseconds = (number) => (number === null || number === undefined ? "–" : `${small(number)} ms`);
+export const digits = (number) => (Math.abs(number) >= 100 ? number.toFixed(0) : number.toPrecision(3)); // as many in each line
+export const milliseconds = (number) => (number === null || number === undefined ? "–" : number >= 1000 ? `${small(number / 1000)} s` : `${small(number)} ms`);
 export const encoded = encodeURIComponent;
 
 export function ago(moment) {

@@ -46,8 +46,15 @@ export async function items({ current }) {
 
 export async function item({ current, id }) {
   const model = await about();
-  const answer = await call(`/items/${encoded(id)}/similar?k=${Math.min(12, model.data.items)}`);
+  const answer = await call(`/items/${encoded(id)}/similar?k=${Math.min(12, model.data.items)}`).catch((error) => {
+    if (error.status === 404) return null;
+    throw error;
+  });
   if (!current()) return;
+  if (!answer) {
+    show(h("h1", {}, id), h("p", { class: "lead" }, "No item has this id. It may have been removed, or come with a later update."), h("div", { class: "narrow" }, itemSearch().card));
+    return;
+  }
   const one = answer.item;
   const take = () => { like(one); location.hash = "#/try"; };
   const picture = thumbnail(one, "large");

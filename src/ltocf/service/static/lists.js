@@ -1,6 +1,6 @@
 // A list with its reasons: the list at once, the reasons when they come.
 
-import { details, fill, h, itemLink, nameOf, skeleton, small, thumbnail } from "./dom.js";
+import { details, digits, fill, h, itemLink, nameOf, skeleton, thumbnail } from "./dom.js";
 
 const LEAST = 1e-9;
 
@@ -29,7 +29,7 @@ export function reasonBar(reasons) {
     return piece;
   }));
   return [
-    h("div", { class: "measure" }, stack, h("span", { class: "total", title: "the score, which is the sum of the parts" }, `score ${small(reasons.score)}`)),
+    h("div", { class: "measure" }, stack, h("span", { class: "total", title: "the score, which is the sum of the parts" }, `score ${digits(reasons.score)}`)),
     h("ul", { class: "shares" }, parts.map((part, n) => h("li", {}, h("span", { class: `key ${part.kind}${part.value < 0 ? " against" : ""}`, "aria-hidden": "true" }), h("span", { class: "because" }, part.label), h("span", { class: "share" }, `${sign(part)}${whole[n]} %`)))),
     reasons.sentence ? h("p", { class: "quiet" }, reasons.sentence) : null,
   ];

@@ -6,6 +6,18 @@ import { ago, fill, h, itemLink, milliseconds, nameOf, personLink, show, skeleto
 const EVERY = 2000; // milliseconds
 const MOST = 30;
 
+// A list that was asked for again at once, such as by a page that then wants its reasons, is one line.
+function merged(lists) {
+  const same = (one) => JSON.stringify([one.user, one.arm, one.model, one.items]);
+  const lines = [];
+  for (const one of lists) {
+    const before = lines.at(-1);
+    if (before && same(before) === same(one)) before.times += 1;
+    else lines.push({ ...one, times: 1 });
+  }
+  return lines;
+}
+
 export async function live({ current, again }) {
   const events = h("ol", { class: "plain feed" }, skeleton(5));
   const lists = h("ol", { class: "plain feed" }, skeleton(5));
@@ -28,9 +40,9 @@ export async function live({ current, again }) {
     fill(events, found.events.length ? found.events.map((one) => h("li", { "data-number": one.number },
       h("span", {}, personLink(one.user), h("span", { class: "quiet" }, ` ${one.kind ?? "took"} `), itemLink(one)),
       h("span", { class: "quiet" }, ago(one.time)))) : h("li", { class: "quiet" }, "No event yet. Record one on a person's page."));
-    fill(lists, found.lists.length ? found.lists.map((one) => h("li", {},
+    fill(lists, found.lists.length ? merged(found.lists).map((one) => h("li", {},
       h("span", {}, one.user === null ? h("span", { class: "name" }, "somebody new") : personLink(one.user), h("span", { class: "quiet" }, " got "), one.items.length ? one.items.map((item, n) => [n ? ", " : "", nameOf(item)]) : "nothing", one.arm ? h("span", { class: "badge" }, one.arm) : null),
-      h("span", { class: "quiet" }, `${milliseconds(one.milliseconds)} · ${ago(one.time)}`))) : h("li", { class: "quiet" }, "No list yet."));
+      h("span", { class: "quiet" }, `${one.times > 1 ? `${one.times} times · ` : ""}${milliseconds(one.milliseconds)} · ${ago(one.time)}`))) : h("li", { class: "quiet" }, "No list yet."));
   };
   try {
     await look();

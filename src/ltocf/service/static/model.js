@@ -37,7 +37,8 @@ function versionsCard(operations, again) {
   const change = async (what, path) => {
     try {
       await asAdministrator(place, (key) => send(path, {}, { key }));
-      toast(`${what}. The service follows within seconds.`);
+      const undo = () => change("Back to the version before", "/versions/rollback");
+      toast(`${what}. The service follows within seconds.`, undo);
       forgetAbout();
       setTimeout(again, 1500);
     } catch (error) {
@@ -64,7 +65,9 @@ const routeRow = (one) => h("tr", {}, h("th", { scope: "row" }, inParts(one.rout
 const routeTable = (label, routes) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", {},
   h("thead", {}, h("tr", {}, COLUMNS.map((name, n) => h("th", { scope: "col", class: n ? "right" : null }, name)))),
   h("tbody", {}, routes.map(routeRow))));
-const routesCard = ({ routes }) => titled("routes-title", "Answers, by route", routeTable("The most asked", routes.slice(0, ROUTES)),
+const OWN = new Set(["/", "/static"]); // the page's own files say little about the service
+const routesCard = ({ routes: all }) => routesTable([...all.filter((one) => !OWN.has(one.route)), ...all.filter((one) => OWN.has(one.route))]);
+const routesTable = (routes) => titled("routes-title", "Answers, by route", routeTable("The most asked", routes.slice(0, ROUTES)),
   routes.length > ROUTES ? h("details", {}, h("summary", {}, `${routes.length - ROUTES} more`), routeTable("The others", routes.slice(ROUTES))) : null);
 
 function shop(found, operations, again) {

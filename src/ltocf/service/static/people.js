@@ -1,6 +1,6 @@
 // A person: what they have, what they get and why, and what it would be without one click.
 
-import { about, call, failure, remove, send } from "./api.js";
+import { about, asWriter, call, failure, remove, send } from "./api.js";
 import { count, details, encoded, fill, h, itemLink, nameOf, personLink, say, scored, show, skeleton, titled, toast } from "./dom.js";
 import { addReasons, listOf, waitingList, withoutReasons } from "./lists.js";
 import { searchBox } from "./search.js";
@@ -22,6 +22,7 @@ export async function person({ current, again, id: user }) {
   const title = h("h2", { id: "list-title" }, "For them");
   const note = h("p", { class: "quiet", "data-note": true });
   const switched = h("div", {});
+  const keyPlace = h("div", {});
   const place = h("div", { class: "listed" }, waitingList(5));
   const had = h("section", { class: "card", "aria-labelledby": "history-title" }, h("h2", { id: "history-title" }, "History"), skeleton(4));
   const alike = h("section", { class: "card", "aria-labelledby": "alike-title", hidden: true });
@@ -32,7 +33,7 @@ export async function person({ current, again, id: user }) {
   show(h("h1", {}, user), h("p", { class: "lead" }, "What they have, what they get, and why."),
     h("div", { class: "columns list-first" },
       h("div", {}, had, alike, personSearch()),
-      h("section", { class: "card", "aria-labelledby": "list-title" }, title, note, switched, place)));
+      h("section", { class: "card", "aria-labelledby": "list-title" }, title, note, keyPlace, switched, place)));
 
   const undo = async (key, item) => {
     await remove(`/events/${encoded(key)}`).then(() => say(`Taken back: ${nameOf(item)}`), (error) => toast(error.message));
@@ -41,7 +42,8 @@ export async function person({ current, again, id: user }) {
   const record = async (item, kind) => {
     const key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`; // not there outside https
     try {
-      await send("/events", { user, item: item.item, key, ...(kind && { kind }) });
+      const event = { user, item: item.item, key, ...(kind && { kind }) };
+      await asWriter(keyPlace, () => send("/events", event));
       toast(kind ? `${nameOf(item)} is not for ${user}.` : `Recorded: ${user} and ${nameOf(item)}.`, () => undo(key, item));
       await paint();
     } catch (error) {

@@ -29,7 +29,14 @@ export function searchBox({ label, hint, find, entry }) {
   };
   const walk = (event) => {
     if (event.key === "Enter" && document.activeElement === field) { takeFirst(event); return; }
-    if (event.key === "Escape") { box.classList.remove("open"); field.focus(); box.classList.remove("open"); return; }
+    if (event.key === "Escape") { // the browser would clear the field too, and that would open the results again
+      event.preventDefault();
+      field.value = "";
+      field.focus();
+      search();
+      box.classList.remove("open");
+      return;
+    }
     const stops = [field, ...results.querySelectorAll("button, a")];
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const place = stops.indexOf(document.activeElement);

@@ -41,6 +41,7 @@ export async function tryIt({ current, again }) {
   let before = [];
   let asked = 0;
   let where = null;
+  let shownPicks = 0;
 
   const pick = (item) => {
     const back = picks;
@@ -82,6 +83,8 @@ export async function tryIt({ current, again }) {
       picks.map((item) => h("button", { class: "chip", "data-key": item.item, "data-group": "chips", onclick: () => drop(item), "aria-label": `Remove ${nameOf(item)}` }, h("span", { class: "chip-name" }, nameOf(item)), h("span", { "aria-hidden": "true" }, "×"))),
       picks.length ? null : h("p", { class: "quiet" }, "Nothing yet. Pick a few things you like."),
       refused.length ? h("button", { class: "link", onclick: bringBack }, `Show again what was not for you (${refused.length})`) : null);
+    if (picks.length > shownPicks) chosen.scrollLeft = chosen.scrollWidth; // on a small screen they are one line
+    shownPicks = picks.length;
     search.repaint();
     place.setAttribute("aria-busy", "true");
     try {
