@@ -85,6 +85,12 @@ def test_nothing_is_overwritten_and_a_damaged_backup_is_refused(run, tmp_path):
         restore(backup, tmp_path / "there", str(run / "events.db"))
     store.close()
     backup.write_bytes(backup.read_bytes()[:-200])
+    (tmp_path / "other").write_text("no archive")
+    with pytest.raises(DataError, match="cannot be read as a backup") as refused:
+        restore(tmp_path / "other", tmp_path / "there", None)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(DataError, match="there is no such backup"):
+        restore(tmp_path / "missing", tmp_path / "there", None)
     with pytest.raises(DataError, match="cannot be read as a backup"):
         restore(backup, tmp_path / "there", None)
     assert not (tmp_path / "there").exists()

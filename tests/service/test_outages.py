@@ -8,6 +8,7 @@ import time
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from ltocf.service.access.guard import Rules
 from ltocf.service.store.monitor import StoreMonitor
 
 
@@ -68,6 +69,13 @@ def test_whoever_watches_is_told_and_never_waits(client, monkeypatch):
     assert ready.json()["problem"] == "reading the store of events fails: gone"
     assert b"ltocf_store_reading 0.0" in client.get("/metrics").body
     assert client.get("/model").status == 200
+
+
+def test_whoever_may_not_read_is_not_told_where_the_store_is(serve, monkeypatch):
+    client = serve("ltocf", rules=Rules(token="secret", read_needs_token=True))
+    take_down(client, monkeypatch)
+    client.live.monitor._look()
+    assert client.get("/ready").json()["problem"] == "the store of events fails; the log says why"
 
 
 def test_reading_and_writing_are_told_apart(client, names, monkeypatch):

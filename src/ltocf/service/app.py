@@ -82,6 +82,7 @@ def create_app(
     )
     app.state.live, app.state.telemetry, app.state.feed = live, telemetry, Feed()
     app.state.boards = Boards(store)
+    app.state.details = not rules.read_needs_token
     app.add_middleware(PlainLists)
     app.add_middleware(Guard, rules=rules, observe=telemetry.observe)
     app.add_middleware(Compression)
@@ -127,7 +128,7 @@ def _add_operations(app: FastAPI) -> None:
             "model": live.served.version,
             "reading": monitor.reading,
             "writing": monitor.writing,
-            "problem": monitor.problem() or live.run_problem,
+            "problem": _problem(request.app),
         }
         return answer(about, 200 if works else 503)
 
@@ -136,6 +137,17 @@ def _add_operations(app: FastAPI) -> None:
         """For Prometheus."""
         text = await asyncio.to_thread(request.app.state.telemetry.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _problem(app: FastAPI) -> str | None:
+    """What is wrong, for whoever may read: it may name files and hosts, and /ready is open."""
+    live: Engine = app.state.live
+    problem = live.monitor.problem()
+    if app.state.details:
+        return problem or live.run_problem
+    if problem is not None:
+        return "the store of events fails; the log says why"
+    return None if live.run_problem is None else "the run cannot be followed; the log says why"
 
 
 async def _of_problem(request: Request, problem: Exception) -> Response:

@@ -110,8 +110,11 @@ def _unpacked(path: Path, root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
             with tarfile.open(path) as archive:
                 archive.extractall(folder, filter="data")
             manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"{path}: there is no such backup") from None
         except (OSError, EOFError, ValueError, tarfile.TarError) as failure:
-            raise DataError(f"{path}: cannot be read as a backup: {failure}") from None
+            reason = str(failure).partition(":\n")[0]  # then each format that it might have been
+            raise DataError(f"{path}: cannot be read as a backup: {reason}") from None
         if manifest.get("format") != FORMAT:
             raise DataError(f"{path}: the backup has another format; this ltocf reads {FORMAT}")
         yield folder, manifest["files"]
