@@ -195,7 +195,7 @@ BAD = [
     ("GET", "/items/none/similar", None, 404, "unknown item 'none'"),
     ("GET", "/explanations?user=a&item=none", None, 404, "unknown item 'none'"),
     ("GET", "/explanations?item=x&user=a&history=b", None, 409, "give either user or history"),
-    ("GET", "/nothing", None, 404, "Not Found"),
+    ("GET", "/nothing", None, 404, "nothing is at this address"),
     ("PUT", "/events", None, 405, "Method Not Allowed"),
 ]
 
