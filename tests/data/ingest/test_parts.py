@@ -1,10 +1,16 @@
 """A log of several files, read by several processes."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from ltocf.data.ingest import parts
 from ltocf.data.ingest import prepare as preparing
 from ltocf.data.ingest.prepare import Recipe, prepare
 from ltocf.data.pairs import store
@@ -90,3 +96,71 @@ def test_the_command_takes_the_number_of_processes(tmp_path, ltocf):
     code, out, _ = ltocf("prepare", lake, "-o", tmp_path / "set", "--processes", 2)
     assert code == 0
     assert "read: " in out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
+@pytest.mark.parametrize("everybody", [True, False])
+def test_an_interrupt_ends_all_who_read_and_leaves_nothing_behind(tmp_path, everybody):
+    """Ctrl-C in a terminal reaches every process; a service manager's SIGTERM the first alone."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    rows = pl.select(user=pl.int_range(3_000_000) % 99_991, item=pl.int_range(3_000_000) % 9973)
+    for part in range(2):
+        rows.write_parquet(lake / f"part-{part}.parquet")
+    words = ("prepare", lake, "-o", tmp_path / "set", "--processes", "2")
+    first = subprocess.Popen(
+        [sys.executable, "-m", "ltocf", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while len(readers := readers_of(first.pid)) < 2:
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.01)
+    if everybody:
+        os.killpg(first.pid, signal.SIGINT)
+    else:
+        first.send_signal(signal.SIGTERM)
+    out, err = first.communicate(timeout=60)
+    assert (first.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert not any(Path(f"/proc/{reader}/exe").exists() for reader in readers)
+    assert [file.name for file in tmp_path.iterdir() if file.name != "lake"] in ([], ["set.lock"])
+
+
+def readers_of(process: int) -> list[int]:
+    """The processes that it has started to read, without Python's own tracker of resources."""
+    found = []
+    for child in Path(f"/proc/{process}/task/{process}/children").read_text().split():
+        try:
+            told = Path(f"/proc/{child}/cmdline").read_text()
+        except OSError:
+            continue
+        if "spawn_main" in told:
+            found.append(int(child))
+    return found
+
+
+def test_a_process_that_dies_is_told_of_and_an_error_does_not_wait_for_the_others(
+    tmp_path, monkeypatch
+):
+    lake = make_lake(tmp_path / "lake", "csv", parts=2)
+    monkeypatch.setattr(parts, "_read_part", die)
+    with pytest.raises(DataError, match="a process that read some of it has ended"):
+        prepare(lake, tmp_path / "set", processes=2)
+    monkeypatch.setattr(parts, "_read_part", refuse_or_wait)
+    with pytest.raises(DataError, match="part-0"):
+        prepare(lake, tmp_path / "set", processes=2)
+    assert not (tmp_path / "set").exists()
+
+
+def die(log, subset, spill, answer):
+    os._exit(9)
+
+
+def refuse_or_wait(log, subset, spill, answer):
+    if "part-0" in log.label:
+        answer.send(DataError(f"{log.label}: refused"))
+    else:
+        time.sleep(600)

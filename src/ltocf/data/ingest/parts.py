@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +22,12 @@ from numpy.typing import DTypeLike, NDArray
 from ltocf.data.ingest.cells.values import Codes
 from ltocf.data.ingest.log import Log
 from ltocf.data.pairs.columns import Arrays, ColumnFiles
-from ltocf.errors import DataError
+from ltocf.errors import DataError, LtocfError
+from ltocf.machine.processes import end_with_parent, start_whole
 from ltocf.machine.threads import usable_cores
 from ltocf.progress import Progress
 
+CONTEXT = multiprocessing.get_context("spawn")
 LOOK_SECONDS = 0.2  # between two checks of the processes' progress
 Types = dict[str, DTypeLike]
 
@@ -70,20 +72,46 @@ def read_in_parts(
         share for share in np.array_split(np.arange(len(log.tables)), processes) if len(share)
     ]
     spills = [ColumnFiles(path.with_name(f"{path.name}-{n}"), types) for n in range(len(shares))]
-    with (
-        _few_threads(len(shares)),
-        ProcessPoolExecutor(len(shares), mp_context=multiprocessing.get_context("spawn")) as pool,
-    ):
-        reading = [
-            pool.submit(_read_part, _share_of(log, share), subset, spill)
-            for share, spill in zip(shares, spills, strict=True)
-        ]
-        while wait(reading, LOOK_SECONDS).not_done:
-            progress("reading", sum(map(len, spills)), total)
-        parts = [_result(part, log.label) for part in reading]
+    jobs = [
+        (_share_of(log, share), subset, spill) for share, spill in zip(shares, spills, strict=True)
+    ]
+    parts = []
+    with _readers(jobs) as answers:
+        for answer in answers:  # in the order of the files: the first error is the one to tell
+            while not answer.poll(LOOK_SECONDS):
+                progress("reading", sum(map(len, spills)), total)
+            parts.append(_received(answer, log.label))
     found = [ReadRows(spill, _joined(log, part)) for spill, part in zip(spills, parts, strict=True)]
     log.check_read()
     return found
+
+
+@contextmanager
+def _readers(jobs: Sequence[tuple[Log, int, ColumnFiles]]) -> Iterator[list[Connection]]:
+    """What the answers of processes, one for each job, come from. None outlives the block: where
+    one has failed, or Ctrl-C was pressed, nobody waits for what the others still have to read."""
+    running, answers = list[SpawnProcess](), list[Connection]()
+
+    def start() -> None:
+        for job in jobs:
+            answer, theirs = CONTEXT.Pipe(duplex=False)
+            answers.append(answer)
+            process = CONTEXT.Process(target=_read_part, args=(*job, theirs), daemon=True)
+            process.start()
+            running.append(process)
+            theirs.close()  # so that the end of the process is the end of the pipe
+
+    try:
+        with _few_threads(len(jobs)):
+            start_whole(start)
+        yield answers
+    finally:
+        for process in running:
+            process.kill()  # what they have written is removed with the folder it is in
+        for process in running:
+            process.join()
+        for answer in answers:
+            answer.close()
 
 
 @contextmanager
@@ -110,7 +138,15 @@ def _share_of(log: Log, share: NDArray[np.int64]) -> Log:
     )
 
 
-def _read_part(log: Log, subset: int, spill: ColumnFiles) -> PartOfLog:
+def _read_part(log: Log, subset: int, spill: ColumnFiles, answer: Connection) -> None:
+    end_with_parent()
+    try:
+        answer.send(_part(log, subset, spill))
+    except (LtocfError, OSError, MemoryError) as failure:
+        answer.send(failure)
+
+
+def _part(log: Log, subset: int, spill: ColumnFiles) -> PartOfLog:
     log.codes = {"user": Codes(), "item": Codes()}
     for rows in log.rows_of_tables(subset):
         spill.append(rows)
@@ -119,14 +155,18 @@ def _read_part(log: Log, subset: int, spill: ColumnFiles) -> PartOfLog:
     return PartOfLog(replace(log, tables=[], moments=[], codes={}), ids, noted)
 
 
-def _result(part: Future[PartOfLog], label: str) -> PartOfLog:
+def _received(answer: Connection, label: str) -> PartOfLog:
     try:
-        return part.result()
-    except BrokenProcessPool:
+        part = answer.recv()
+    except EOFError:
         raise DataError(
             f"{label}: a process that read some of it has ended; is there enough memory? "
             "Read it with processes=1 (--processes 1)"
         ) from None
+    if isinstance(part, BaseException):
+        raise part
+    assert isinstance(part, PartOfLog)
+    return part
 
 
 def _joined(log: Log, part: PartOfLog) -> dict[str, NDArray[np.uint32]]:

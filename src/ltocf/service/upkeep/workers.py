@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import signal
 import socket
 import sys
@@ -17,6 +16,7 @@ from multiprocessing.synchronize import Event
 from typing import TypeVar
 
 from ltocf.errors import LtocfError
+from ltocf.machine.processes import end_with_parent
 
 Settings = TypeVar("Settings")
 # Serves on a socket until a signal ends it; its last argument is to be called once it answers.
@@ -134,16 +134,9 @@ def _end(running: list[SpawnProcess]) -> None:
 def _work(
     serve: Serve[Settings], settings: Settings, listening: socket.socket, answering: Event
 ) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         serve(settings, listening, answering.set)
     except LtocfError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
