@@ -51,7 +51,8 @@ def test_vectors_of_zeros_have_candidates_too():
     assert (found >= 0).all()
 
 
-def test_processors_without_the_instruction_find_the_same(tmp_path):
+@pytest.mark.parametrize("told", [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_ENABLE_AVX": "0"}])
+def test_processors_without_the_instruction_find_the_same(tmp_path, told):
     program = (
         "import numpy as np\n"
         "from ltocf.ranking.quantised import QuantisedItems, _multiplies_bytes\n"
@@ -63,7 +64,7 @@ def test_processors_without_the_instruction_find_the_same(tmp_path):
         "found = index.candidates(users, 5, *pairs, np.zeros(9, np.int32))\n"
         "print(np.sort(found, axis=1).tolist())\n"
     )
-    environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | told | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )

@@ -128,9 +128,11 @@ def _replace_least(scores: Any, found: Any, score: Any, item: Any) -> None:
 
 
 def _multiplies_bytes() -> bool:
-    """Whether this processor, and the one that Numba was told to compile for, has VNNI."""
-    chosen = vars(numba.config).get("CPU_NAME") or vars(numba.config).get("CPU_FEATURES")
-    return not chosen and llvmlite.binding.get_host_cpu_features().get("avx512vnni", False)
+    """Whether this processor has VNNI and Numba compiles for all that it has."""
+    told = vars(numba.config)  # a module without types
+    if told.get("CPU_NAME") or told.get("CPU_FEATURES") or not told.get("ENABLE_AVX", True):
+        return False
+    return llvmlite.binding.get_host_cpu_features().get("avx512vnni", False)
 
 
 @intrinsic(prefer_literal=True)

@@ -3,7 +3,7 @@ items. How often that gives the exact list is measured, not assumed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -94,7 +94,7 @@ class ApproximateLists:
             return Recall(1.0, 0)
         count = min(MEASURED_USERS, len(everybody))
         rows = np.sort(np.random.default_rng(0).choice(everybody, count, replace=False))
-        exact = make_lists(self.fitted, list(map(Person, rows.tolist())), replace(self.options))
+        exact = make_lists(self.fitted, list(map(Person, rows.tolist())), self.options)
         pairs = zip(exact, self(rows), strict=True)
         found = [len(np.intersect1d(one.items, other.items)) for one, other in pairs]
         return Recall(sum(found) / max(sum(len(one.items) for one in exact), 1), count)
