@@ -67,7 +67,7 @@ class HistoryScorer(Scorer):
         return self.score_histories(self.weights.weigh(histories, own))
 
     def best_scores(self, users: Rows, most: Sequence[int]) -> Scores:
-        return self.best_of_histories(self.known[users], most)
+        return self.best_of_histories(self.known_histories(users), most)
 
     def best_from_history(
         self, histories: csr_array, own: Rows | None, most: Sequence[int]
