@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
 
+from ltocf.data.dataset import Dataset
 from ltocf.data.histories import histories_of
 from ltocf.data.interactions import Interactions
 from ltocf.errors import ConfigError
@@ -112,3 +115,14 @@ def test_tags_need_attributes() -> None:
     graph = BipartiteGraph(Interactions.build(users, items, 4, 7))
     with pytest.raises(ConfigError, match=r"tag_weight = 1\.0 needs attributes of the items"):
         build_model(graph, "gfcf", {"tag_weight": 1.0})
+
+
+def test_a_data_set_can_be_given_to_another_process(hamlet: Dataset) -> None:
+    """With tags that nobody has asked for yet, and with those that have been made."""
+    for _ in range(2):
+        other = pickle.loads(pickle.dumps(hamlet))
+        found = hamlet.split.train.item_tags
+        assert found is not None
+        assert (other.split.train.item_tags != found).nnz == 0
+    alone = small_graph().interactions
+    assert (pickle.loads(pickle.dumps(alone)).item_tags.toarray() == TAGS).all()

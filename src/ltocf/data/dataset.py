@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from ltocf.data.dataset_files import (
     read_table,
     write_dataset,
 )
-from ltocf.data.interactions import Interactions
+from ltocf.data.interactions import Interactions, Tags
 from ltocf.data.pairs.columns import Arrays
 from ltocf.data.pairs.cuts import SplitKind
 from ltocf.data.pairs.store import SUBSETS, Mask
@@ -57,7 +57,7 @@ class Dataset:
         """Attach the tags of items to the pairs, where models look for them."""
         if self.item_names is None and self.split.train.tags is None:
             return
-        tags = cache(partial(_tags, self.catalogue, self.split.train))
+        tags = Tags(partial(_tags, self.catalogue, self.split.train))
         object.__setattr__(self, "split", self.split.with_tags(tags))
 
     @property
@@ -95,7 +95,7 @@ class Dataset:
         rows = catalogue.ids.find([change.item for change in changes])
         others = [one for one, row in zip(changes, rows, strict=True) if not touched[row]]
         as_learned = self.catalogue.with_changes(others)
-        split = self.split.on_items(catalogue.ids, cache(partial(_shared, as_learned, touched)))
+        split = self.split.on_items(catalogue.ids, Tags(partial(_shared, as_learned, touched)))
         names = catalogue.table if catalogue.table.width else None
         changed = copy(self)
         vars(changed).update(split=split, item_names=names, catalogue=catalogue)

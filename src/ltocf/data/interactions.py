@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,26 @@ from ltocf.errors import DataError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Tags: TypeAlias = "Callable[[], csr_array | None]"
+
+class Tags:
+    """What items are, as ones (n_items, n_tags): made when they are first asked for, since that
+    takes SciPy and most commands do without. What they are made of is then let go."""
+
+    def __init__(self, make: Callable[[], csr_array | None] | None) -> None:
+        self._make = make
+        self._matrix: csr_array | None = None
+
+    @classmethod
+    def of(cls, matrix: csr_array) -> Tags:
+        made = cls(None)
+        made._matrix = matrix
+        return made
+
+    def __call__(self) -> csr_array | None:
+        make = self._make  # another thread may be here too: both make the same
+        if make is not None:
+            self._matrix, self._make = make(), None
+        return self._matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +121,12 @@ class Interactions:
 
     @property
     def item_tags(self) -> csr_array | None:
-        """Which item has which tag, touched or not: a matrix of ones. Made on first use, since it
-        needs SciPy, which most commands do not. (n_items, n_tags)"""
+        """Which item has which tag, touched or not: a matrix of ones. (n_items, n_tags)"""
         return None if self.tags is None else self.tags()
 
     def with_item_tags(self, tags: csr_array | None) -> Interactions:
         """The same pairs, whose items have these tags. (n_items, n_tags)"""
-        return replace(self, tags=None if tags is None else lambda: tags)
+        return replace(self, tags=None if tags is None else Tags.of(tags))
 
     def items_of(self, user: int) -> Rows:
         return self.items[self.indptr[user] : self.indptr[user + 1]]

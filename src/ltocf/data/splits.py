@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -124,7 +124,7 @@ def split_pairs(
     train, valid, test, _ = (rows.interactions(pairs, subset) for subset in range(len(SUBSETS)))
     split = Split(train, valid, test, dropped, kind)
     kept, tags = rows.items.rows >= 0, interactions.tags
-    return split if tags is None else split.with_tags(cache(partial(_rows_of, tags, kept)))
+    return split if tags is None else split.with_tags(Tags(partial(_rows_of, tags, kept)))
 
 
 def _rows_of(tags: Tags, kept: Mask) -> csr_array | None:
