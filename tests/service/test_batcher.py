@@ -3,6 +3,7 @@ was too slow."""
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -54,6 +55,32 @@ def test_who_was_too_slow_or_too_busy_is_told_apart(queue):
         asyncio.run(quick.then(1, full, lambda n: n))
     assert raised.type is Busy
     ended.set()
+
+
+def test_an_answer_that_comes_just_after_the_time_is_late(queue):
+    """Whoever waits hears of it one turn of the loop later; in that turn the answer may come."""
+    ended, handed_on = threading.Event(), threading.Event()
+
+    def wait(batch):
+        ended.wait()
+        return batch
+
+    slow, quick = queue(wait, seconds=0.05), queue(doubled)
+
+    def let_it_answer():
+        ended.set()
+        handed_on.wait(0.5)
+
+    async def ask():
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.02, time.sleep, 0.1)  # both of those that follow are due then
+        loop.call_later(0.06, let_it_answer)
+        await slow.then(1, quick, lambda n: handed_on.set() or n)
+
+    with pytest.raises(Busy) as raised:
+        asyncio.run(ask())
+    assert raised.type is Late
+    assert not handed_on.is_set()
 
 
 def test_what_goes_wrong_on_the_way_is_the_answer(queue):

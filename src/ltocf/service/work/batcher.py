@@ -83,15 +83,19 @@ class Batcher(Generic[Asked, Answer]):
 
         def give_up() -> None:
             nonlocal timer
-            if not passed:
-                self._give_up(future)
-            elif not future.done():
+            if future.done():
+                return
+            if not passed:  # what comes now comes too late: `_handed_on` drops it
+                future.set_exception(Late(self._late))
+            else:
                 timer = loop.call_later(others._seconds, others._give_up, future)
 
         timer = loop.call_later(self._seconds, give_up)
         try:
             self._put(_Waiting(asked, loop, future, hand_on))
             return await future
+        except Late:
+            raise
         except Busy as busy:
             raise busy if passed else Late(busy.detail) from None
         finally:
@@ -104,8 +108,11 @@ class Batcher(Generic[Asked, Answer]):
 
     def _give_up(self, future: asyncio.Future[Any]) -> None:
         if not future.done():
-            late = f"no answer within {self._seconds:g} seconds; try again later"
-            future.set_exception(Busy(late))
+            future.set_exception(Busy(self._late))
+
+    @property
+    def _late(self) -> str:
+        return f"no answer within {self._seconds:g} seconds; try again later"
 
     def close(self) -> None:
         for _ in self._threads:
@@ -147,6 +154,8 @@ def _handed_on(
     for one, answer in zip(batch, answers, strict=True):
         outcome: Any = answer
         if one.hand_on is not None and not isinstance(answer, Exception):
+            if one.future.done():  # given up in the meantime
+                continue
             try:
                 one.hand_on(answer)
                 continue
