@@ -119,6 +119,10 @@ class TrainConfig(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         from. With few pairs, the usual rate therefore overfits within an epoch."""
         return self.learning_rate or min(max(8e-3 * (pairs_per_node / 8) ** 2, 1e-3), 8e-3)
 
+    def schedule_at(self, fraction: float) -> float:
+        """What learning rates are multiplied by when this part of all epochs is over."""
+        return 0.5 * (1 + math.cos(math.pi * fraction)) if self.schedule == "cosine" else 1.0
+
     def whole_schedule(self, chosen: int, planned: int) -> int:
         """How many epochs of a complete schedule have the same sum of learning rates as the first
         `chosen` epochs of `planned`. A complete schedule ends at rate 0, and so with less noise

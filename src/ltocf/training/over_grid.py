@@ -24,6 +24,7 @@ from ltocf.models.batch_loss import batch_loss
 from ltocf.models.filter import FilterModel
 from ltocf.models.losses import score_loss
 from ltocf.models.pair_scores import squared_norms
+from ltocf.training.trainer import not_finite
 
 
 class GridTraining:
@@ -54,7 +55,7 @@ class GridTraining:
         self.graph, self.pairs, self.response, self.loss = graph, pairs, response, loss
         self.negatives, self.l2, self.seed, self.epochs = negatives, l2, seed, epochs
         self.batch_size = config.batch_size_for(pairs.n_pairs)
-        self.constant = config.schedule == "constant"
+        self.config = config
         self.weight = nn.Parameter(weight)
         self.columns = Columns(group=graph.beside)
         self.columns.is_split = graph.column_groups > 1
@@ -77,7 +78,10 @@ class GridTraining:
         total, n = 0.0, -(-self.pairs.n_pairs // self.batch_size)
         for done, (rows, chunks) in enumerate(batches):
             self._schedule((epoch - 1 + done / n) / self.epochs)
-            total += self.step(rows, chunks, (epoch - 1) * n + done)
+            loss = self.step(rows, chunks, (epoch - 1) * n + done)
+            if not math.isfinite(loss):  # the same at every process: all of them end
+                raise not_finite(loss, epoch, self.groups["weights"].learning_rate)
+            total += loss
         return total / max(n, 1)
 
     def step(self, rows: int, chunks: Iterator[Triples], step: int) -> float:
@@ -124,7 +128,7 @@ class GridTraining:
         return Batch(torch.from_numpy(users), *map(torch.from_numpy, places))
 
     def _schedule(self, fraction: float) -> None:
-        factor = 1 if self.constant else 0.5 * (1 + math.cos(math.pi * fraction))
+        factor = self.config.schedule_at(fraction)
         for name, optimizer in self.optimizers.items():
             for settings in optimizer.param_groups:
                 settings["lr"] = self.groups[name].learning_rate * factor

@@ -73,10 +73,7 @@ class Trainer:
                 self.learn_on_held_out(self.lesson, epoch, step)
             # Adam would carry a NaN into every weight, so there is nothing to continue from.
             if not math.isfinite(loss):
-                raise ConfigError(
-                    f"the loss became {loss} in epoch {epoch}; lower learning_rate "
-                    f"(now {self.model.learning_rate(self.config)})"
-                )
+                raise not_finite(loss, epoch, self.model.learning_rate(self.config))
             total += loss
             if done + 1 < n:  # the last step is reported with the metrics of the epoch
                 note = f"loss {total / (done + 1):.4f}"
@@ -84,7 +81,7 @@ class Trainer:
         return total / max(n, 1)
 
     def _schedule(self, fraction: float) -> None:
-        factor = 0.5 * (1 + math.cos(math.pi * fraction)) if self.config.schedule == "cosine" else 1
+        factor = self.config.schedule_at(fraction)
         for name, optimizer in self.optimizers.items():
             for settings in optimizer.param_groups:
                 settings["lr"] = self.groups[name].learning_rate * factor
@@ -189,6 +186,12 @@ class Trainer:
         self.model.cpu().eval()  # scorers are NumPy arrays, which live on the CPU
         for group in self.groups.values():
             _require_grad(group.parameters, True)
+
+
+def not_finite(loss: float, epoch: int, learning_rate: float) -> ConfigError:
+    return ConfigError(
+        f"the loss became {loss} in epoch {epoch}; lower learning_rate (now {learning_rate})"
+    )
 
 
 def under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
