@@ -18,7 +18,8 @@ from types import FrameType
 from ltocf.errors import ConfigError
 from ltocf.progress import OutOfTime, Progress
 
-COMPILERS = ("numba.core.", "llvmlite.")
+# The compiler of Numba, and the import of modules.
+WHOLE = ("numba.core.", "llvmlite.", "importlib._bootstrap", "_frozen_importlib")
 POSTPONED = 0.2  # seconds until an alarm that came at a bad moment is tried again
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -74,16 +75,19 @@ def _stop(signum: int, frame: FrameType | None) -> None:
 
 
 def _must_not_be_interrupted(frame: FrameType | None) -> bool:
-    """Whether the code at this frame was called by the compiler of Numba, or starts a thread.
+    """Whether the code at this frame was called by the compiler of Numba or by an import, or
+    starts a thread.
 
     A kernel whose compilation is interrupted is not cached. Every further trial would compile it
     again from the start, and a slow machine would never get beyond that. A thread whose start is
-    interrupted is taken off Python's list of threads twice, by itself too, which is a KeyError.
+    interrupted is taken off Python's list of threads twice, by itself too, which is a KeyError. A
+    library whose import is interrupted, such as what torch loads for its first step, may refuse to
+    be loaded again.
     """
     while frame is not None:
         if frame.f_code is threading.Thread.start.__code__:
             return True
-        if str(frame.f_globals.get("__name__")).startswith(COMPILERS):
+        if str(frame.f_globals.get("__name__")).startswith(WHOLE):
             return True
         frame = frame.f_back
     return False

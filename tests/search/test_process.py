@@ -27,7 +27,8 @@ from ltocf.search.process import worker
 from ltocf.search.process.job import Job, is_search, pairs_in
 from ltocf.search.process.keeping import RunKeeper
 from ltocf.search.publishing import Choice
-from ltocf.search.results import SearchResult
+from ltocf.search.results import CHOSEN, SearchResult
+from ltocf.search.searching import Search
 
 
 def start(*words: object) -> subprocess.Popen[str]:
@@ -109,6 +110,36 @@ def test_a_wrong_setting_is_an_error_before_anything_is_written(ltocf, tmp_path:
     assert (code, out) == (2, "")
     assert "unknown key 'tempo'" in err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_search_that_goes_on_without_time_leaves_what_was_saved(
+    hamlet: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A blend, which is not fitted again, and for which no single model is saved instead."""
+    run, trials = (
+        tmp_path / "run",
+        [
+            Trial(name, {}, recall, recall, 0.1, 0.1, 0.1)
+            for name, recall in (("popularity", 0.2), ("gfcf", 0.3))
+        ],
+    )
+    asked = Recommender("auto").config
+    keeper = RunKeeper(run, asked, hamlet)
+    search = Search(hamlet, asked, Deadline(600), keeper=keeper)
+    search._save_first()
+    for trial in trials:
+        keeper.journal.add_trial(trial)
+    search._keep(Choice(tuple(trials), (1.0, 0.5), 0.4, 0.4), silent)
+
+    again = RunKeeper.resume(run, lambda saved: None)
+    found = Search(
+        again.dataset, again.config, Deadline(0), journal=again.journal, keeper=again
+    ).run()
+    assert found.choice.label == again.journal.saved[-1].label == "1 popularity + 0.5 gfcf"
+    assert [saved.version for saved in again.journal.saved] == [1, 2]
+    assert in_use(run).current == 2
+    assert type(found.model).__name__ == "Blend"
+    assert [row.note for row in found.rows if row.note == CHOSEN] == [CHOSEN]
 
 
 def test_a_search_does_not_undo_an_update(hamlet: Dataset, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial
 from ltocf.search.mixing import fit_mix, pooled
 from ltocf.search.publishing import Choice
-from ltocf.search.searching import Search
+from ltocf.search.searching import FIRST, Search
 from ltocf.search.trainings import trained_on_validation
 
 AUTO = RunConfig(model={"name": "auto"})
@@ -55,6 +55,9 @@ class Kept:
     def save(self, choice: Choice, config: RunConfig, dataset: Dataset, model: Model) -> None:
         self.choices.append(choice)
         self.models.append(model)
+
+    def load(self) -> Model:
+        return self.models[-1]
 
 
 @pytest.fixture
@@ -120,6 +123,25 @@ def test_what_a_few_users_prefer_is_saved_before_everybody_judges_it(
     search.run()
     assert at_first[0] == saved
     assert len(kept.choices) == len({choice.label for choice in kept.choices})  # none twice
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_nobody_gets_less_than_popularity_that_was_not_judged_yet(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """It is judged next, as soon as some users prefer it; without the time for that it stays."""
+    only(monkeypatch, "popularity", "rp3beta")
+    kept, journal = Kept(), Journal()
+    search = Search(hamlet, AUTO, Deadline(600), keeper=kept, journal=journal)
+    monkeypatch.setattr(search.judges, "prefer", lambda scorer, other: False)
+    after = search._next
+    monkeypatch.setattr(search, "_next", lambda: after() if len(journal.trials) < most else None)
+    found = search.run()
+    assert [trial.name for trial in journal.trials.values()] == ["rp3beta", "popularity"][:most]
+    if most == 1:
+        assert [choice.short for choice in kept.choices] == [found.choice.short] == [FIRST]
+    else:
+        assert found.choice.merit == max(trial.merit for trial in journal.trials.values())
 
 
 def test_a_few_users_prefer_what_finds_more_of_what_they_have(hamlet: Dataset) -> None:
@@ -334,6 +356,20 @@ def test_a_stop_waits_until_a_thread_has_started(monkeypatch: pytest.MonkeyPatch
         while True:
             pass
     thread.join()  # it ran, and nothing was thrown in it
+
+
+def test_a_stop_waits_until_a_library_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it may be there for good: torch cannot be loaded a second time."""
+    (tmp_path / "slow_library.py").write_text("import time\ntime.sleep(0.3)\nloaded = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(OutOfTime), Deadline(0.05, alarms=True).limit(60, silent):
+        import slow_library  # type: ignore[import-not-found]
+
+        while True:
+            pass
+    assert slow_library.loaded
 
 
 @pytest.mark.parametrize(

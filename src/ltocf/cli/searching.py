@@ -64,20 +64,23 @@ def search(
         also = {} if deployed is None else {"deployed": str(deployed_path(output))}
         print_json({"run": str(output)} | report.as_json() | also)
     else:
-        _print_report(report, output)
+        _print_report(report, output, resume)
         if deployed is not None:
             print(deployed_line(deployed))
     if report.ended == "stopped":
         raise typer.Exit(130)
 
 
-def _print_report(report: SearchReport, output: Path) -> None:
+def _print_report(report: SearchReport, output: Path, resume: bool) -> None:
     from ltocf.search.process.supervisor import metric_line
 
     if report.tried:
         print_table("what was tried, on validation", *report.table())
     if not report.saved and report.version is None:
-        say("stopped before anything was saved; start again with the same command")
+        if resume:
+            say(f"stopped before anything better was saved; {output} is as it was")
+        else:
+            say("stopped before anything was saved; start again with the same command")
         return
     print(f"chosen: {report.chosen}")
     if report.metrics:

@@ -26,6 +26,10 @@ class Trial:
     elapsed: float  # since the search began
     epochs: int | None = None  # for a trained model: epochs to train for on all pairs
 
+    @classmethod
+    def unjudged(cls, name: str, options: Options) -> Trial:
+        return cls(name, options, 0.0, 0.0, 0.0, 0.0, 0.0)
+
     @property
     def merit(self) -> float:
         return self.recall + self.ndcg

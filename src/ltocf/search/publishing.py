@@ -16,7 +16,7 @@ from ltocf.models.blend import Blend
 from ltocf.progress import Progress
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
-from ltocf.search.journal import Trial, key_of
+from ltocf.search.journal import Journal, Trial, key_of
 from ltocf.search.trainings import trained_on_everything
 from ltocf.training.protocol import everything
 
@@ -33,6 +33,22 @@ class Choice:
     @classmethod
     def single(cls, trial: Trial) -> Choice:
         return cls((trial,), (1.0,), trial.recall, trial.ndcg)
+
+    @classmethod
+    def unjudged(cls, name: str, options: Options) -> Choice:
+        return cls.single(Trial.unjudged(name, options))
+
+    @classmethod
+    def restored(cls, journal: Journal) -> Choice:
+        """What the search of this journal saved last."""
+        saved = journal.saved[-1]
+        name, options = saved.model["name"], _without_name(saved.model)
+        alone = [{"model": name, "weight": 1.0, "options": options}]
+        members = options.get("members", alone)
+        asked = [(member["model"], member["options"]) for member in members]
+        trials = (journal.find(*one) or Trial.unjudged(*one) for one in asked)
+        weights = tuple(float(member["weight"]) for member in members)
+        return cls(tuple(trials), weights, saved.recall or 0.0, saved.ndcg or 0.0)
 
     @property
     def merit(self) -> float:

@@ -21,6 +21,9 @@ class Keeper(Protocol):
 
     def save(self, choice: Choice, config: RunConfig, dataset: Dataset, model: Model) -> None: ...
 
+    def load(self) -> Model:
+        """What was saved last."""
+
 
 @dataclass(frozen=True)
 class Row:

@@ -71,9 +71,13 @@ class Search:
         self.saving = SAVING
         self.blending, self.blended_at, self.stale = 0.0, deadline.elapsed, True
         self.saved_at = deadline.elapsed
-        self.blend: Choice | None = None
         self.saved: Choice | None = None
+        if self.keeper is not None and self.journal.saved:
+            self.saved = Choice.restored(self.journal)
+        blended = self.saved is not None and len(self.saved.trials) > 1
+        self.blend: Choice | None = self.saved if blended else None
         self.model: Model | None = None
+        self.doubted = False  # some users prefer popularity to what was tried
 
     @property
     def tried(self) -> list[Arm]:
@@ -105,7 +109,7 @@ class Search:
     def left(self) -> float:
         """Seconds left for trials, without the time reserved for saving the best and testing it."""
         best = self.best
-        ahead = 0.0 if best is None or best is self.saved else self.whole.seconds(best)
+        ahead = 0.0 if best is None or self._is_saved(best) else self.whole.seconds(best)
         return self.deadline.left - CARE * (ahead + self.saving) - self.testing()
 
     def testing(self) -> float:
@@ -122,6 +126,18 @@ class Search:
     def _opening(self) -> bool:
         """Whether the saved model was never judged."""
         return self.keeper is not None and self.saved is not None and not self.saved.merit
+
+    def _is_saved(self, choice: Choice) -> bool:
+        """Whether this, or something as good, is saved."""
+        return self.saved is not None and choice.merit <= self.saved.merit
+
+    @property
+    def _unjudged(self) -> Arm | None:
+        """Popularity, as long as it is saved and doubts about what else was tried remain: nobody
+        should get less than that, and to judge it takes a moment."""
+        if not self.doubted or not self._opening:
+            return None
+        return next((arm for arm in self.arms if arm.name == FIRST and not arm.best), None)
 
     def rows(self) -> list[Row]:
         return report(self.arms, self.journal, self.blend, self.blending, self.saved)
@@ -145,6 +161,8 @@ class Search:
         for arm in self.arms:
             arm.begin(recency)
         possible = [arm for arm in self.arms if arm.open and self._fits(arm, left)]
+        if (popularity := self._unjudged) in possible:
+            return popularity
         return max(possible, key=worth, default=None)
 
     def _fits(self, arm: Arm, left: float) -> bool:
@@ -212,10 +230,8 @@ class Search:
 
     def _save_first(self) -> None:
         """Save popularity, which takes a second, so that there is a usable run at once."""
-        if self.journal.trials or self.keeper is None:
-            return
-        nothing = Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0)
-        self._keep(Choice.single(nothing), self.progress)
+        if self.saved is None and self.keeper is not None:
+            self._keep(Choice.unjudged(FIRST, {}), self.progress)
 
     def _glance(self, name: str, options: Options, scorer: Scorer) -> None:
         """As long as the saved model was never judged, compare a new one with it on a few users and
@@ -229,17 +245,20 @@ class Search:
         shown.initialise_(self.config.seed)
         if self.judges.prefer(scorer, shown.scorer()):
             with self.deadline.limit(self.deadline.left, self.progress) as progress:
-                nothing = Trial(name, options, 0.0, 0.0, 0.0, 0.0, 0.0)
-                self._keep(Choice.single(nothing), progress)
+                self._keep(Choice.unjudged(name, options), progress)
+        else:
+            self.doubted = self.saved.short == FIRST
 
     def _save(self, *, patient: bool) -> None:
         """Fit the best to all pairs and save it, unless it is saved. If `patient`, only if that
         takes a small part of the time, or if it is far better."""
         best = self.best
-        if best is None or best is self.saved or (self.saved and best.merit <= self.saved.merit):
+        if best is None or self._is_saved(best):
             return
         if self.saved and best.model() == self.saved.model():
             self.saved = best  # it was saved before it was judged
+            return
+        if self._unjudged is not None:
             return
         if patient and self.keeper is None:
             return  # there is nowhere to save it before the end
@@ -272,9 +291,10 @@ class Search:
             self._save(patient=False)
         except OutOfTime:
             pass
+        if self.model is None and self.keeper is not None and self.saved is not None:
+            self.model = self.keeper.load()  # an earlier search has saved it
         if self.model is None:  # with a tiny budget
-            best = self.best or Choice.single(Trial(FIRST, {}, 0.0, 0.0, 0.0, 0.0, 0.0))
-            self._keep(best, silent)
+            self._keep(self.best or Choice.unjudged(FIRST, {}), silent)
 
     def _within(self, name: str) -> Progress:
         def told(stage: str, done: float, total: float | None = None, note: str = "") -> None:

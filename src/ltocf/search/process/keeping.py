@@ -16,7 +16,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.errors import RunError
 from ltocf.models.base import Model
 from ltocf.ranking.metrics import Metrics
-from ltocf.runs.run import Run
+from ltocf.runs.run import Run, load_run
 from ltocf.runs.settings import read_config
 from ltocf.runs.versions import (
     FIRST,
@@ -82,6 +82,9 @@ class RunKeeper:
         saved = Saved(version, choice.label, recall, ndcg, self.clock(), choice.model())
         self.journal.add_saved(saved)
         self.tell(saved)
+
+    def load(self) -> Model:
+        return load_run(self.root)[1]
 
     def finish(self, metrics: Metrics, tried: list[dict[str, object]]) -> None:
         """Save the test metrics of the version in use, and everything that was tried, beside it."""
