@@ -67,6 +67,10 @@ def test_an_answer_that_comes_just_after_the_time_is_late(queue):
 
     slow, quick = queue(wait, seconds=0.05), queue(doubled)
 
+    def hand_on(number):
+        handed_on.set()
+        return number
+
     def let_it_answer():
         ended.set()
         handed_on.wait(0.5)
@@ -75,7 +79,7 @@ def test_an_answer_that_comes_just_after_the_time_is_late(queue):
         loop = asyncio.get_running_loop()
         loop.call_later(0.02, time.sleep, 0.1)  # both of those that follow are due then
         loop.call_later(0.06, let_it_answer)
-        await slow.then(1, quick, lambda n: handed_on.set() or n)
+        await slow.then(1, quick, hand_on)
 
     with pytest.raises(Busy) as raised:
         asyncio.run(ask())
