@@ -1,8 +1,17 @@
 """A swap under load: no request fails, and each answer is wholly of one model."""
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from ltocf.data.catalogue import ItemChange
+from ltocf.recommend.lists import ListOptions, make_lists
+from ltocf.recommend.people import Person
+from ltocf.recommend.recommender import Recommender
+from ltocf.recommend.rules import Rules
 from ltocf.service.served_model import ServedModel
 
 
@@ -45,3 +54,24 @@ def test_answers_during_swaps_are_wholly_old_or_wholly_new(serve, fitted):
         for one in asking:
             one.result()
     assert seen == {"old", "new"}
+
+
+@pytest.mark.parametrize("name", ["ltocf", "chebycf"])
+def test_a_model_that_is_served_no_more_goes_without_a_search_for_garbage(name, fitted, tmp_path):
+    """A service hardly ever looks for any, and never among what it was started with."""
+    fitted(name).save(tmp_path / "run")
+    first = ServedModel(Recommender.load(tmp_path / "run"))
+    changed = first.with_items([ItemChange(first.item_ids[0], {"name": "changed"})])
+    gone = []
+    gc.collect()
+    gc.disable()
+    try:
+        for served in (first, changed):
+            served.warm_up()
+            (found,) = make_lists(served.fitted, [Person(0)], ListOptions(3))
+            assert served.entries(found, Rules())
+            gone += map(weakref.ref, (served, served.recommender, served.fitted.scorer))
+        del first, changed, served, found
+        assert [one() for one in gone] == [None] * 6
+    finally:
+        gc.enable()

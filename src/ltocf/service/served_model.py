@@ -101,18 +101,16 @@ class ServedModel:
 
     def item(self, row: int) -> dict[str, Any]:
         """An item as answers show it."""
-        known = self._about.items()
-        return {
-            "item": str(self.item_ids[row]),
-            "name": self.names[row],
-            "about": {name: values[row] for name, values in known if values[row] is not None},
-        }
+        return _item(row, self.item_ids, self.names, self._about)
 
     @cached_property
     def item_text(self) -> Callable[[int], str]:
         """The same as JSON without braces, to be part of an object. Texts are cached, since most
         lists draw on a small part of the items."""
-        return lru_cache(KEPT_TEXTS)(lambda row: to_json(self.item(row))[1:-1])
+        # The cache must not refer to the model, which refers to the cache: a model that is no
+        # longer served would stay in memory, since the garbage collector hardly ever runs.
+        columns = self.item_ids, self.names, self._about
+        return lru_cache(KEPT_TEXTS)(lambda row: to_json(_item(row, *columns))[1:-1])
 
     def entries(self, found: ItemList, rules: Rules, reasons: Sequence[str] = ()) -> str:
         """A list as answers show it, as JSON: ranked items, their scores, which boosts moved them,
@@ -268,3 +266,10 @@ class ServedModel:
                 values.fill_nan(None) if values.dtype.is_float() else values
             ).to_list()
         return columns
+
+
+def _item(
+    row: int, ids: Sequence[Id], names: Sequence[str], about: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    known = {name: values[row] for name, values in about.items() if values[row] is not None}
+    return {"item": str(ids[row]), "name": names[row], "about": known}
