@@ -77,7 +77,7 @@ class Search:
         blended = self.saved is not None and len(self.saved.trials) > 1
         self.blend: Choice | None = self.saved if blended else None
         self.model: Model | None = None
-        self.doubted = False  # some users prefer popularity to what was tried
+        self.doubted = False  # some users preferred what is saved to what was tried last
 
     @property
     def tried(self) -> list[Arm]:
@@ -135,9 +135,10 @@ class Search:
     def _unjudged(self) -> Arm | None:
         """Popularity, as long as it is saved and doubts about what else was tried remain: nobody
         should get less than that, and to judge it takes a moment."""
-        if not self.doubted or not self._opening:
+        if not self.doubted or self.saved is None or self.saved.short != FIRST:
             return None
-        return next((arm for arm in self.arms if arm.name == FIRST and not arm.best), None)
+        unjudged = (arm for arm in self.arms if arm.name == FIRST and arm.open and not arm.best)
+        return next(unjudged, None)
 
     def rows(self) -> list[Row]:
         return report(self.arms, self.journal, self.blend, self.blending, self.saved)
@@ -243,11 +244,10 @@ class Search:
         graph, before = self.arms[0].graph, self.saved.model()
         shown = build_model(graph, before.pop("name"), before)
         shown.initialise_(self.config.seed)
-        if self.judges.prefer(scorer, shown.scorer()):
+        self.doubted = not self.judges.prefer(scorer, shown.scorer())
+        if not self.doubted:
             with self.deadline.limit(self.deadline.left, self.progress) as progress:
                 self._keep(Choice.unjudged(name, options), progress)
-        else:
-            self.doubted = self.saved.short == FIRST
 
     def _save(self, *, patient: bool) -> None:
         """Fit the best to all pairs and save it, unless it is saved. If `patient`, only if that
