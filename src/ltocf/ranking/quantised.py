@@ -132,7 +132,7 @@ def _multiplies_bytes() -> bool:
     told = vars(numba.config)  # a module without types
     if told.get("CPU_NAME") or told.get("CPU_FEATURES") or not told.get("ENABLE_AVX", True):
         return False
-    return llvmlite.binding.get_host_cpu_features().get("avx512vnni", False)
+    return bool(llvmlite.binding.get_host_cpu_features().get("avx512vnni", False))
 
 
 @intrinsic(prefer_literal=True)
