@@ -125,6 +125,18 @@ def test_what_a_few_users_prefer_is_saved_before_everybody_judges_it(
     assert len(kept.choices) == len({choice.label for choice in kept.choices})  # none twice
 
 
+def test_what_is_trained_is_not_saved_before_everybody_has_judged_it(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(hamlet, AUTO, Deadline(600), keeper=Kept())
+    search._save_first()
+    monkeypatch.setattr(search.judges, "prefer", lambda scorer, other: True)
+    assert search.model is not None
+    search._glance("ltocf", {}, search.model.scorer())
+    assert search.saved is not None
+    assert search.saved.short == FIRST
+
+
 @pytest.mark.parametrize("most", [1, 2])
 def test_nobody_gets_less_than_popularity_that_was_not_judged_yet(
     hamlet: Dataset, monkeypatch: pytest.MonkeyPatch, most: int

@@ -46,9 +46,11 @@ class Choice:
         alone = [{"model": name, "weight": 1.0, "options": options}]
         members = options.get("members", alone)
         asked = [(member["model"], member["options"]) for member in members]
-        trials = (journal.find(*one) or Trial.unjudged(*one) for one in asked)
+        trials = tuple(journal.find(*one) or Trial.unjudged(*one) for one in asked)
+        if len(trials) == 1:  # perhaps saved before it was judged
+            return cls.single(trials[0])
         weights = tuple(float(member["weight"]) for member in members)
-        return cls(tuple(trials), weights, saved.recall or 0.0, saved.ndcg or 0.0)
+        return cls(trials, weights, saved.recall or 0.0, saved.ndcg or 0.0)
 
     @property
     def merit(self) -> float:

@@ -238,8 +238,8 @@ class Search:
         """As long as the saved model was never judged, compare a new one with it on a few users and
         save the better one: a search that is stopped after ten seconds should give more than
         popularity."""
-        if not self._opening or name == FIRST:
-            return
+        if not self._opening or name == FIRST or not MODELS[name].solved():
+            return  # how long to train on all pairs is known only once everybody has judged
         assert self.saved is not None
         graph, before = self.arms[0].graph, self.saved.model()
         shown = build_model(graph, before.pop("name"), before)
