@@ -87,8 +87,9 @@ def test_a_single_file_needs_no_others_and_no_processes_are_refused(tmp_path):
     lake = make_lake(tmp_path / "lake", "parquet", parts=1)
     one, four = (prepare(lake, tmp_path / f"set-{n}", processes=n) for n in (1, 4))
     assert one.counts == four.counts
-    with pytest.raises(ConfigError, match="processes = 0: must be at least 1"):
-        prepare(lake, tmp_path / "set", processes=0)
+    for processes in (0, 1000):
+        with pytest.raises(ConfigError, match=f"processes = {processes}: must be from 1 to 128"):
+            prepare(lake, tmp_path / "set", processes=processes)
 
 
 def test_the_command_takes_the_number_of_processes(tmp_path, ltocf):

@@ -45,6 +45,8 @@ from ltocf.storage.files import new_directory
 CHUNK_ROWS = 1_000_000
 CODED = {"user": np.uint32, "item": np.uint32, "subset": np.uint8}
 
+MOST_PROCESSES = 128  # each takes some hundred megabytes
+
 
 @dataclass(frozen=True)
 class PrepareReport:
@@ -156,8 +158,8 @@ def prepare(
     elif recipe.split == "given":
         raise ConfigError("the split 'given' needs a log of test pairs; pass test= (--test)")
     recipe.check()
-    if processes < 1:
-        raise ConfigError(f"processes = {processes}: must be at least 1")
+    if not 1 <= processes <= MOST_PROCESSES:
+        raise ConfigError(f"processes = {processes}: must be from 1 to {MOST_PROCESSES}")
     started = clock.monotonic()
     with new_directory(output, marker=MARKER, overwrite=overwrite) as temporary:
         log = Log.open(source, recipe)
