@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from ltocf.config import RunConfig, TrainConfig
+from ltocf.config import BPR, RunConfig, TrainConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
@@ -30,6 +30,7 @@ from ltocf.search.candidates import (
     RECENCIES,
     SHORT,
     Candidate,
+    loss_settings,
     promise_of,
     starts_of,
     train_settings,
@@ -485,8 +486,39 @@ def test_ltocf_costs_a_third_with_given_times(hamlet: Dataset) -> None:
 
 
 def test_ltocf_is_first_tried_with_given_times() -> None:
-    first, second = starts_of("ltocf", RunConfig(), 0.0)
+    dense = of_degree(18)
+    first, second = starts_of("ltocf", RunConfig(), 0.0, dense)
     assert first == GIVEN_TIMES
     assert second == {}
     given = RunConfig(model={"name": "ltocf", "learn_times": "training"})
-    assert all(start["learn_times"] == "training" for start in starts_of("ltocf", given, 0.0))
+    starts = starts_of("ltocf", given, 0.0, dense)
+    assert all(start["learn_times"] == "training" for start in starts)
+
+
+def test_cosines_and_softmax_come_first_where_users_and_items_have_few_pairs() -> None:
+    first, *others = starts_of("ltocf", RunConfig(), 0.0, of_degree(10))
+    assert first == GIVEN_TIMES | {"normalise": True}
+    assert others == starts_of("ltocf", RunConfig(), 0.0, of_degree(18))
+    found = loss_settings(first, RunConfig())
+    assert (found["loss"].name, found["train"].learning_rate) == ("softmax", 3e-3)
+    assert loss_settings({}, RunConfig()) == {"loss": BPR(), "train": TrainConfig()}
+    told = RunConfig(loss=BPR(negatives=7), train=TrainConfig(learning_rate=0.1))
+    assert loss_settings(first, told) == {"loss": told.loss, "train": told.train}
+    told = RunConfig(train=TrainConfig(learning_rate=0.1))
+    assert loss_settings(first, told)["train"] == told.train
+
+
+def test_what_is_saved_says_with_which_loss_it_was_trained() -> None:
+    cosines = Trial("ltocf", {"normalise": True}, 0.2, 0.1, 1.0, 1.0, 1.0, epochs=7)
+    other = Trial("gfcf", {}, 0.2, 0.1, 1.0, 1.0, 1.0)
+    for trials in ((cosines,), (other, cosines)):
+        config = Choice(trials, (1.0,) * len(trials), 0.2, 0.1).config(AUTO)
+        assert (config.loss.name, config.train.epochs) == ("softmax", 7)
+        assert config.train.learning_rate == 3e-3
+    assert Choice.single(other).config(AUTO).loss == BPR()
+
+
+def of_degree(n: int) -> Interactions:
+    """20 users and items with n pairs each."""
+    users, places = np.divmod(np.arange(20 * n), n)
+    return Interactions.build(users, (users + places) % 20, 20, 20)

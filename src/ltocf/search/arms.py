@@ -90,7 +90,7 @@ class Arm:
         """Choose the first settings, with the recency that is best for other candidates. Until one
         is tried they are chosen anew, since others find out about recency only meanwhile."""
         if self.best is None:
-            self._climb_from(starts_of(self.name, self.config, recency))
+            self._climb_from(starts_of(self.name, self.config, recency, self.split.train))
 
     def attempt(
         self,
@@ -237,7 +237,7 @@ class Arm:
         self.costs.learn(self.name, self.best.options, self.split.train, self.best.seconds)
         self.costs.judging = self.best.judging_seconds
         recency = float(earlier[0].options.get("recency", 0.0))
-        self._climb_from(starts_of(self.name, self.config, recency))
+        self._climb_from(starts_of(self.name, self.config, recency, self.split.train))
 
 
 def _without_recency(options: Options) -> Options:

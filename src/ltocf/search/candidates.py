@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ltocf.config import RunConfig, TrainConfig
+from ltocf.config import BPR, RunConfig, Softmax, TrainConfig
+from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError
 from ltocf.models import MODELS
@@ -29,6 +30,7 @@ class Candidate:
     promise: float
     searched: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     starts: tuple[Options, ...] = ({},)  # options to begin with, over the defaults
+    sparse_starts: tuple[Options, ...] = ()  # before those, where users and items have few pairs
     ordered: bool = False  # only for logs whose order is known
     tagged: bool = False  # only for items with tags
 
@@ -47,6 +49,10 @@ DENSE: Options = {"l2": 10.0, "dropout": 0.1, "user_power": 0.5, "item_power": 0
 # as it takes by itself, are about 1 % better and take thrice as long (research/experiments-log.md).
 GIVEN_TIMES: Options = {"learn_times": False, "end_time": 4.5, "tolerance": 0.1}
 SHORT = 12  # epochs with given times, at most
+# For data with few pairs per user and item; trained by softmax (`loss_settings`).
+COSINES: Options = GIVEN_TIMES | {"normalise": True}
+FEW_PAIRS = 8.0  # per user and item: where BPR's learning rate and negatives fall too
+COSINE_RATE = 3e-3
 CANDIDATES: dict[str, Candidate] = {
     # Saved before anything is tried. It is hardly ever best alone, but useful in blends.
     "popularity": Candidate(promise=0.05),
@@ -121,7 +127,7 @@ CANDIDATES: dict[str, Candidate] = {
             "ideal_weight": (0.0, 0.1, 0.2, 0.4),
         },
     ),
-    "ltocf": Candidate(promise=0.2, starts=(GIVEN_TIMES, {})),
+    "ltocf": Candidate(promise=0.2, starts=(GIVEN_TIMES, {}), sparse_starts=(COSINES,)),
 }
 
 
@@ -162,13 +168,14 @@ def check_given(config: RunConfig) -> None:
             )
 
 
-def starts_of(name: str, config: RunConfig, recency: float) -> list[Options]:
+def starts_of(name: str, config: RunConfig, recency: float, train: Interactions) -> list[Options]:
     """The first settings to try: those given, with the recency that other models like best."""
     given = given_to(name, config)
     recent: Options = {}
     if recency and "recency" in MODELS[name].Config.model_fields:
         recent = {"recency": recency}
-    starts = [start | recent | given for start in CANDIDATES[name].starts]
+    sparse = CANDIDATES[name].sparse_starts if train.pairs_per_node < FEW_PAIRS else ()
+    starts = [start | recent | given for start in (*sparse, *CANDIDATES[name].starts)]
     return [start for place, start in enumerate(starts) if start not in starts[:place]]
 
 
@@ -191,6 +198,19 @@ def train_settings(options: Options, config: TrainConfig, pairs_per_user: float)
     if config.epochs is not None or options.get("learn_times") is not False:
         return config
     return config.model_copy(update={"epochs": min(config.epochs_for(pairs_per_user), SHORT)})
+
+
+def loss_settings(options: Options, config: RunConfig) -> dict[str, Any]:
+    """The loss that a candidate is trained with, and its learning rate.
+
+    Models that score by cosine are trained by softmax, unless a loss was set: cosines lie between
+    -1 and 1, which is too close together for BPR. They need no penalty, since their size is fixed.
+    """
+    if not options.get("normalise") or config.loss != BPR():
+        return {"loss": config.loss, "train": config.train}
+    rate = config.train.learning_rate or COSINE_RATE
+    train = config.train.model_copy(update={"learning_rate": rate})
+    return {"loss": Softmax(temperature=0.2, l2=0.0), "train": train}
 
 
 def usual_options(name: str) -> Options:

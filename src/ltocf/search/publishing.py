@@ -14,6 +14,7 @@ from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
 from ltocf.models.blend import Blend
 from ltocf.progress import Progress
+from ltocf.search.candidates import loss_settings
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial, key_of
@@ -82,9 +83,10 @@ class Choice:
     def config(self, asked: RunConfig) -> RunConfig:
         """Settings that fit this model to all pairs."""
         changes: dict[str, object] = {"protocol": "fixed"}
-        epochs = [trial.epochs for trial in self.trials if trial.epochs is not None]
-        if epochs:
-            changes["epochs"] = epochs[0]
+        trained = [trial for trial in self.trials if trial.epochs is not None]
+        if trained:
+            changes["epochs"] = trained[0].epochs
+            asked = asked.model_copy(update=loss_settings(trained[0].options, asked))
         train = asked.train.model_copy(update=changes)
         return asked.model_copy(update={"model": self.model(), "train": train})
 

@@ -7,7 +7,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.splits import Split
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress
-from ltocf.search.candidates import train_settings
+from ltocf.search.candidates import loss_settings, train_settings
 from ltocf.search.climbing import Options
 from ltocf.search.journal import Trial
 from ltocf.training.fitting import Fit, choose_epochs, fit_for
@@ -36,5 +36,6 @@ def trained_on_everything(
 
 
 def _settings(name: str, options: Options, config: RunConfig, protocol: str) -> RunConfig:
+    config = config.model_copy(update=loss_settings(options, config))
     train = config.train.model_copy(update={"protocol": protocol, "refit": False})
     return config.model_copy(update={"model": {"name": name, **options}, "train": train})
