@@ -51,7 +51,7 @@ GIVEN_TIMES: Options = {"learn_times": False, "end_time": 4.5, "tolerance": 0.1}
 SHORT = 12  # epochs with given times, at most
 # For data with few pairs per user and item; trained by softmax (`loss_settings`).
 COSINES: Options = GIVEN_TIMES | {"normalise": True}
-FEW_PAIRS = 8.0  # per user and item: where BPR's learning rate and negatives fall too
+FEW_PAIRS = 4.0  # pairs / (users + items); measured at 2 to 3, and not beyond
 COSINE_RATE = 3e-3
 CANDIDATES: dict[str, Candidate] = {
     # Saved before anything is tried. It is hardly ever best alone, but useful in blends.
