@@ -13,7 +13,6 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.splits import Split
 from ltocf.errors import ConfigError, DataError
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.graph.weighted import WeightedAdjacency
 from ltocf.models import build_model
 from ltocf.recommend.people import Person, joined_histories
 from ltocf.recommend.recommender import Recommender
@@ -90,8 +89,9 @@ def test_lightgcn_against_dense_matrices(seed):
     rows = HistoryWeights(0.8).normalise(histories_of(train), train.item_degrees).toarray()
     users = E[:12].numpy() / 4 + rows @ inner[12:]
     items = E[12:].numpy() / 4 + A[12:] @ inner
-    found = model.embeddings().detach().numpy()
-    np.testing.assert_allclose(found, np.concatenate([users, items]), rtol=1e-4, atol=1e-5)
+    found = model.scorer()
+    np.testing.assert_allclose(found.users, users, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.items, items, rtol=1e-4, atol=1e-5)
     assert not np.allclose(rows, A[:12, 12:])  # or this test would show nothing
 
 
@@ -104,25 +104,19 @@ def test_without_an_order_among_times_it_is_the_plain_model(name):
     )
     plain.initialise_(0)
     recent.load_state_dict(plain.state_dict())
-    torch.testing.assert_close(recent.embeddings(), plain.embeddings(), rtol=1e-4, atol=1e-5)
+    vectors = recent.scorer().vectors().users, plain.scorer().vectors().users
+    np.testing.assert_allclose(*vectors, rtol=1e-4, atol=1e-5)
 
 
-def test_gradients_of_the_product():
-    train = timed(2)
-    graph = BipartiteGraph(train)
-    adjacency = WeightedAdjacency(graph, HistoryWeights(0.6).of(train))
-    E = torch.randn(21, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda table: adjacency @ table, (E,))
-
-
-LEARNING = {"dim": 4, "recency": 0.7, "learn_times": "training"}
-
-
-def test_times_learn_through_the_weights(hamlet):
-    model = build_model(BipartiteGraph(hamlet.split.train), "ltocf", LEARNING)
-    model.initialise_(0)
-    model.embeddings().square().sum().backward()
-    assert model.times.inner.grad.abs().min() > 0
+@pytest.mark.parametrize("name", ["ltocf", "lightgcn"])
+def test_recency_changes_lists_and_not_what_training_learns(name, hamlet):
+    settings = {"epochs": 2, "dim": 4, "protocol": "fixed"}
+    settings |= {"learn_times": "training"} if name == "ltocf" else {}
+    plain, recent = (
+        Recommender(name, recency=recency, **settings).fit(hamlet).model for recency in (0, 0.7)
+    )
+    torch.testing.assert_close(recent.weight, plain.weight, rtol=0, atol=0)
+    assert not np.allclose(recent.scorer().users, plain.scorer().users)
 
 
 @pytest.mark.parametrize("name", LINEAR)

@@ -39,6 +39,17 @@ def test_a_climb_goes_on_from_the_best_of_its_starts() -> None:
     assert max(tried, key=merit) == {"a": 3, "b": 1}
 
 
+def test_quick_settings_are_moved_at_once_and_taken_over_by_the_next_start() -> None:
+    def merit(options: dict[str, Any]) -> float:
+        return -abs(options["a"] - 3.0) + float(options.get("b", 0) == 1)
+
+    steps = ascend([{"a": 1}, {"a": 1, "b": 1}], {"a": VALUES, "b": (0, 1)}, {"b": 0}, quick=("a",))
+    tried = climbed(steps, merit)
+    assert tried[:4] == [{"a": 1}, {"a": 2}, {"a": 3}, {"a": 4}]
+    assert tried[4] == {"a": 3, "b": 1}
+    assert sum(one.get("b", 0) == 0 for one in tried) == 5  # b = 0 again once, beside the best a
+
+
 def test_climbing_paths_go_up_and_down_from_the_starting_value() -> None:
     assert paths_from(VALUES, 2) == [(3, 4, 5), (1,)]
     assert paths_from(VALUES, 5) == [(), (4, 3, 2, 1)]

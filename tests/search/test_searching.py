@@ -431,6 +431,31 @@ def test_a_training_that_its_limit_ends_counts_with_its_best_epoch(
     assert "ltocf" in {trial.name for trial in search.journal.trials.values()}
 
 
+def test_recency_of_a_trained_model_is_chosen_without_training_it_again(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, "popularity", "ltocf")
+    trained: list[Options] = []
+
+    def brief(name: str, options: Options, split: Split, config: RunConfig, progress: Progress):  # type: ignore[no-untyped-def]
+        trained.append(options)
+        short = config.train.model_copy(update={"epochs": 1})
+        config = config.model_copy(update={"train": short})
+        return trained_on_validation(name, options, split, config, silent)
+
+    monkeypatch.setattr("ltocf.search.arms.trained_on_validation", brief)
+    search = Search(hamlet, AUTO, Deadline(60))
+    search.run()
+    trials = [trial for trial in search.journal.trials.values() if trial.name == "ltocf"]
+    recencies = {trial.options.get("recency", 0.0) for trial in trials}
+    assert len(recencies) > 1 and len(trained) < len(trials)
+    assert len(trained) == len({str(options | {"recency": 0}) for options in trained})
+    best = max(trials, key=lambda trial: trial.merit)
+    (arm,) = [arm for arm in search.arms if arm.name == "ltocf"]
+    judged = search.judges.rate(arm.model(silent).scorer()).metrics
+    assert judged["recall@20"] == best.recall and judged["ndcg@20"] == best.ndcg
+
+
 def test_a_training_that_takes_longer_than_expected_is_not_cut_short(
     hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,11 @@ class EmbeddingModel(Model):
     def embeddings(self) -> Tensor:
         """The final embeddings. (n_users + n_items, dim)"""
 
+    def ranking_embeddings(self) -> Tensor:
+        """The final embeddings as lists use them: where recency counts, users' follow from their
+        weighted histories."""
+        return self.embeddings()
+
     def fold_in(self) -> FoldIn | None:
         """How a new user's vector follows from their history, if it does."""
         return None
@@ -115,7 +120,8 @@ class EmbeddingModel(Model):
     @torch.no_grad()
     def scorer(self) -> DotScorer:
         unit = self.config.normalise is True
-        final = self._unit_rows(self.embeddings()) if unit else self.embeddings()
+        final = self.ranking_embeddings()
+        final = self._unit_rows(final) if unit else final
         fold = self.fold_in()
         if self.columns.is_split:  # every process ranks some users, for which it needs whole rows
             final, fold = self.columns.joined(final), None

@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, Literal
 
-import numpy as np
 import torch
 from pydantic import Field
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from ltocf.data.histories import HistoryWeights
@@ -16,7 +14,6 @@ from ltocf.data.item_tags import tags_as_users
 from ltocf.filters.chebyshev import chebyshev_filter, divide_by_x
 from ltocf.filters.chebyshev import evaluate as evaluate_series
 from ltocf.graph.bipartite import BipartiteGraph
-from ltocf.graph.weighted import WeightedAdjacency
 from ltocf.models.base import Response
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
 from ltocf.models.history import TaggedConfig
@@ -32,8 +29,10 @@ class FilterModel(EmbeddingModel):
     """Final embeddings are h(A) E: a polynomial of the normalised adjacency, given by its
     Chebyshev coefficients, times the initial embeddings E.
 
-    With `recency`, the last product with A gives more weight to the recent items of each user. With
-    a `tag_weight`, A belongs to a bigger graph, `whole`, in which the tags of touched items are
+    With `recency`, lists are made with the users' rows of the last product with A weighted towards
+    their latest items. Training knows nothing of it: embeddings that adapt to the weights rank no
+    better (research/experiments-log.md), so recency can be chosen after training. With a
+    `tag_weight`, A belongs to a bigger graph, `whole`, in which the tags of touched items are
     nodes too, which start from zeros. An item that nobody has touched is none, and has zeros.
     """
 
@@ -49,10 +48,9 @@ class FilterModel(EmbeddingModel):
         if config.tag_weight:
             self.whole = BipartiteGraph(tags_as_users(train, config.tag_weight))
             self.n_tags = self.whole.n_users - graph.n_users
-        self.history_weights, self.recent = HistoryWeights(config.recency, train), None
+        self.history_weights = HistoryWeights(config.recency, train)
         if config.recency:
-            weights = HistoryWeights(config.recency).of(train)
-            self.recent = WeightedAdjacency(self.whole, _with_tags(weights, self.whole))
+            self.history_weights.check(train)
 
     @abstractmethod
     def natural_coefficients(self) -> Tensor:
@@ -99,20 +97,26 @@ class FilterModel(EmbeddingModel):
 
     def filtered(self, coefficients: Tensor) -> Tensor:
         """The initial embeddings, filtered by the response that has these coefficients."""
-        if self.recent is None:
-            return self.without_tags(chebyshev_filter(self.whole, self.initial(), coefficients))
-        before_last = self._before_last_product(coefficients)
-        final = at_zero(coefficients) * self.initial() + self.recent @ before_last
-        return self.without_tags(final)
+        return self.without_tags(chebyshev_filter(self.whole, self.initial(), coefficients))
+
+    def ranking_embeddings(self) -> Tensor:
+        final = self.embeddings()
+        if not self.config.recency:
+            return final
+        fold = self._fold_in(self.columns.shared(self.coefficients()))
+        users = fold.of_known(self.graph.interactions)
+        return torch.cat([torch.from_numpy(users).to(final), self.graph.split(final)[1]])
 
     def _before_last_product(self, coefficients: Tensor) -> Tensor:
         """g(A) E, where h(x) = h(0) + x g(x)."""
         return chebyshev_filter(self.whole, self.initial(), divide_by_x(coefficients))
 
     def fold_in(self) -> FoldIn:
+        return self._fold_in(self.coefficients())
+
+    def _fold_in(self, coefficients: Tensor) -> FoldIn:
         """A user's final vector is h(0) times their own plus A[u, j] times row j of g(A) E for
         every j of their history."""
-        coefficients = self.coefficients()
         own = self.graph.split(self.weight.detach().cpu())[0].numpy()
         history = self.whole.split(self._before_last_product(coefficients).detach().cpu())[1]
         scale = float(at_zero(coefficients.detach()))
@@ -123,11 +127,3 @@ class FilterModel(EmbeddingModel):
 def at_zero(coefficients: Tensor) -> Tensor:
     """h(0)."""
     return evaluate_series(coefficients.cpu(), torch.zeros(1, dtype=torch.float64))[0]
-
-
-def _with_tags(weights: csr_array, whole: BipartiteGraph) -> csr_array:
-    """The weights of the users' pairs, and ones for those of the tags after them."""
-    pairs = whole.interactions
-    ones = np.ones(len(pairs) - weights.nnz, np.float32)
-    values = np.concatenate([weights.data, ones])
-    return csr_array((values, pairs.items, pairs.indptr), shape=(pairs.n_users, pairs.n_items))

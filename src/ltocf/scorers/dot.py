@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltocf.data.histories import HistoryWeights
+from ltocf.data.histories import HistoryWeights, histories_of
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.item_tags import tags_as_users
 from ltocf.ranking.sums import dot_products
@@ -39,6 +39,14 @@ class FoldIn(NamedTuple):
     history: Scores  # (n_items, dim)
     weights: HistoryWeights
     tag_weight: float = 0.0  # of tags as further nodes of the graph
+
+    def of_known(self, train: Interactions) -> Scores:
+        """The vectors of the users in training, by their own histories. (n_users, dim)"""
+        own = np.arange(train.n_users, dtype=np.int32)
+        strengths = tags_as_users(train, self.tag_weight).item_strengths
+        vectors: Scores = self.weights.normalise(histories_of(train), strengths, own) @ self.history
+        vectors += self.own * np.float32(self.scale)
+        return vectors
 
 
 class DotScorer(Scorer):

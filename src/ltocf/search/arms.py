@@ -16,13 +16,13 @@ from ltocf.models import MODELS, build_model
 from ltocf.models.base import Model
 from ltocf.progress import Progress
 from ltocf.scorers.scorer import Scorer
-from ltocf.search.candidates import choices_for, promise_of, starts_of, usual_options
+from ltocf.search.candidates import QUICK, choices_for, promise_of, starts_of, usual_options
 from ltocf.search.climbing import Options, ascend
 from ltocf.search.costs import Costs, task_of
 from ltocf.search.journal import Journal, Trial
 from ltocf.search.judging import Judges
 from ltocf.search.mixing import Opinion
-from ltocf.search.trainings import trained_on_validation
+from ltocf.search.trainings import trained_on_validation, with_other_histories
 from ltocf.storage.files import replacing
 from ltocf.training.fitting import require_room
 
@@ -105,27 +105,25 @@ class Arm:
         judged."""
         assert self.next is not None
         options, started = self.next, time.perf_counter()
-        quick = self._recency_alone(options)
+        quick = self._only_recency()
         with fitting as progress:
-            model, epochs = (self._model, None) if quick else self._fitted(options, progress)
-        assert model is not None
-        scorer = quick or model.scorer()
+            model, scorer, epochs = (self._reweighed if quick else self._fitted)(options, progress)
         seconds = time.perf_counter() - started
         fitted(options, scorer)
         begun = time.perf_counter()
         with judging as progress:
             rating = self.judges.rate(scorer, progress)
         judging_seconds = time.perf_counter() - begun
-        if quick is None:
+        if not quick:
             self.costs.learn(self.name, options, self.split.train, seconds)
         self.costs.judging = judging_seconds
         judged = rating.metrics["recall@20"], rating.metrics["ndcg@20"]
-        kept = seconds if quick is None or self.best is None else self.best.seconds
+        kept = self.best.seconds if quick and self.best is not None else seconds
         trial = Trial(
             self.name, options, *judged, kept, judging_seconds,
             elapsed + seconds + judging_seconds, epochs,
         )  # fmt: skip
-        if self._learn(trial):
+        if self._learn(trial, quick=quick):
             self._model, self._opinion = model, rating.opinion
             self._keep(model)
         self.journal.add_trial(trial)
@@ -145,7 +143,7 @@ class Arm:
         assert self.best is not None
         if self._model is None:
             if MODELS[self.name].solved():
-                self._model, _ = self._fitted(self.best.options, progress)
+                self._model = self._fitted(self.best.options, progress)[0]
             else:
                 self._model = build_model(self.graph, self.name, self.best.options)
                 self._model.restore_(load_file(self._file()))
@@ -162,13 +160,13 @@ class Arm:
         self._stopped = True
         self.costs.learn(self.name, self.next or {}, self.split.train, 2 * seconds)
 
-    def _learn(self, trial: Trial) -> bool:
+    def _learn(self, trial: Trial, *, quick: bool) -> bool:
         """Update the expected gain. Returns whether the trial is the best so far."""
         before = self.best
-        self._starts -= 1
+        self._starts -= not quick
         if self._starts > 0:
             self.gain = ANOTHER_START
-        elif before is None or self._starts == 0:
+        elif before is None or (self._starts == 0 and not quick):
             self.gain = FIRST_STEP
         else:
             risen = max(trial.merit / max(before.merit, 1e-9) - 1, 0.0)
@@ -178,16 +176,26 @@ class Arm:
             self.best = trial
         return better
 
-    def _fitted(self, options: Options, progress: Progress) -> tuple[Model, int | None]:
+    def _fitted(self, options: Options, progress: Progress) -> tuple[Model, Scorer, int | None]:
         if not MODELS[self.name].solved():
             found = trained_on_validation(self.name, options, self.split, self.config, progress)
-            return found.model, found.epochs
+            return found.model, found.model.scorer(), found.epochs
         model = build_model(self.graph, self.name, options)
         require_room(model)
         progress("fitting", 0, None, self.name)
         model.report = progress
         model.initialise_(self.config.seed)
-        return model, None
+        return model, model.scorer(), None
+
+    def _reweighed(self, options: Options, progress: Progress) -> tuple[Model, Scorer, int | None]:
+        """The best model so far with another recency."""
+        assert self.best is not None
+        model = self.model(progress)
+        scorer = self.opinion(progress).scorer.with_recency(float(options.get("recency", 0.0)))
+        if scorer is None:
+            model = with_other_histories(model, self.graph, self.name, options)
+            scorer = model.scorer()
+        return model, scorer, self.best.epochs
 
     def _keep(self, model: Model) -> None:
         """Save a trained model, so that a resumed search need not train it again."""
@@ -202,21 +210,15 @@ class Arm:
         return self.journal.file.parent / f"{self.name}.safetensors"
 
     def _only_recency(self) -> bool:
-        """Whether the next trial only changes the recency of a closed form, which needs no new
-        fit."""
-        if self.best is None or self.next is None or not MODELS[self.name].solved():
+        """Whether the next trial only changes the recency of the best, which needs no new fit."""
+        if self.best is None or self.next is None:
             return False
         return _without_recency(self.best.options) == _without_recency(self.next)
-
-    def _recency_alone(self, options: Options) -> Scorer | None:
-        if self._opinion is None or not self._only_recency():
-            return None
-        return self._opinion.scorer.with_recency(float(options.get("recency", 0.0)))
 
     def _climb_from(self, starts: list[Options]) -> None:
         choices = choices_for(self.name, self.config, self.split)
         self._starts = len(starts)
-        self._steps = ascend(starts, choices, usual_options(self.name))
+        self._steps = ascend(starts, choices, usual_options(self.name), quick=QUICK)
         self._advance(None)
 
     def _advance(self, merit: float | None) -> None:

@@ -13,7 +13,8 @@ from ltocf.errors import ConfigError
 from ltocf.models import MODELS
 from ltocf.search.climbing import Options
 
-RECENCIES = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4)  # tried where times are known
+RECENCIES = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0)  # tried where times are known
+QUICK = ("recency",)  # settings that need no new fit: they only weigh the histories anew
 SHARES = (0.03, 0.1, 0.3, 1.0)  # popularity may count only this latest share of all interactions
 TAG_WEIGHTS = (0.0, 0.3, 1.0)  # tried where items have tags
 LARGEST_EASE = 16_000  # users or items, whichever are fewer: its matrix is dense

@@ -18,7 +18,7 @@ from ltocf.search.candidates import loss_settings
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial, key_of
-from ltocf.search.trainings import trained_on_everything
+from ltocf.search.trainings import trained_on_everything, with_other_histories
 from ltocf.training.protocol import everything
 
 
@@ -118,7 +118,10 @@ class WholeModels:
         """The chosen model. Members that the last choice had too are not fitted again."""
         fitted = {_key(trial): self._member(trial, progress) for trial in choice.trials}
         self._fitted = fitted
-        members = [self._with_options(trial, fitted[_key(trial)]) for trial in choice.trials]
+        members = [
+            with_other_histories(fitted[_key(trial)], self.graph, trial.name, trial.options)
+            for trial in choice.trials
+        ]
         if len(members) == 1:
             return members[0]
         model = build_model(self.graph, "blend", _without_name(choice.model()))
@@ -146,22 +149,11 @@ class WholeModels:
         self._fitted[key] = model
         return model
 
-    def _with_options(self, trial: Trial, fitted: Model) -> Model:
-        """The same fitted model, with the trial's options for histories."""
-        model = build_model(self.graph, trial.name, trial.options)
-        if model.config == fitted.config:
-            return fitted
-        model.restore_(fitted.fitted_state())
-        return model
-
 
 def _key(trial: Trial) -> str:
-    """Identifies a fit. The recency of a closed form is left out, since it only weighs the
-    histories that the model is asked about and does not change how the model is solved."""
-    solved = MODELS[trial.name].solved()
-    options: Options = {
-        key: value for key, value in trial.options.items() if not (solved and key == "recency")
-    }
+    """Identifies a fit. Recency is left out, since it only weighs the histories that the model is
+    asked about."""
+    options = {key: value for key, value in trial.options.items() if key != "recency"}
     return key_of(trial.name, options)
 
 

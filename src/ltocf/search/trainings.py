@@ -5,6 +5,8 @@ from __future__ import annotations
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
 from ltocf.data.splits import Split
+from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models import build_model
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress
 from ltocf.search.candidates import loss_settings, train_settings
@@ -33,6 +35,17 @@ def trained_on_everything(
     if not found.complete:
         raise OutOfTime
     return found.model
+
+
+def with_other_histories(
+    fitted: Model, graph: BipartiteGraph, name: str, options: Options
+) -> Model:
+    """A model fitted to this graph with options that only change how it weighs histories."""
+    model = build_model(graph, name, options)
+    if model.config == fitted.config:
+        return fitted
+    model.restore_(fitted.fitted_state())
+    return model
 
 
 def _settings(name: str, options: Options, config: RunConfig, protocol: str) -> RunConfig:
