@@ -89,7 +89,8 @@ def test_lightgcn_against_dense_matrices(seed):
     rows = HistoryWeights(0.8).normalise(histories_of(train), train.item_degrees).toarray()
     users = E[:12].numpy() / 4 + rows @ inner[12:]
     items = E[12:].numpy() / 4 + A[12:] @ inner
-    found = model.scorer()
+    found = model.scorer().vectors()
+    assert found is not None
     np.testing.assert_allclose(found.users, users, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.items, items, rtol=1e-4, atol=1e-5)
     assert not np.allclose(rows, A[:12, 12:])  # or this test would show nothing
@@ -116,7 +117,8 @@ def test_recency_changes_lists_and_not_what_training_learns(name, hamlet):
         Recommender(name, recency=recency, **settings).fit(hamlet).model for recency in (0, 0.7)
     )
     torch.testing.assert_close(recent.weight, plain.weight, rtol=0, atol=0)
-    assert not np.allclose(recent.scorer().users, plain.scorer().users)
+    vectors = recent.scorer().vectors(), plain.scorer().vectors()
+    assert not np.allclose(vectors[0].users, vectors[1].users)
 
 
 @pytest.mark.parametrize("name", LINEAR)
