@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -81,7 +81,6 @@ class Chart:
     log_x: bool = False
     log_y: bool = False
     ticks: Sequence[str] = ()
-    lines: dict[str, float] = field(default_factory=dict)  # horizontal, such as the paper's figure
     whole_x: bool = False  # x are counts
     markers: bool = True
 
@@ -103,30 +102,43 @@ def _figure(chart: Chart) -> Figure:
     figure = Figure(figsize=_size(chart), layout="constrained")
     FigureCanvasAgg(figure)
     _panel(figure.subplots(), chart)
-    if len(chart.series) > 1 or chart.lines:
-        _legend(figure, chart)
+    _legend(figure, chart, columns=2)
     return figure
 
 
 def draw_panels(charts: Sequence[Chart], folder: Path, name: str) -> None:
-    """FOLDER/NAME.svg, .png and .pdf: the charts side by side as one picture, each with its legend
-    beneath, as papers have them."""
+    """FOLDER/NAME.svg, .png and .pdf: the charts side by side as one picture, as papers have
+    them."""
     with matplotlib.rc_context(LOOK):
-        sizes = [_size(chart) for chart in charts]
-        widths = [width for width, _ in sizes]
-        height = max(height for _, height in sizes) + 0.5
-        figure = Figure(figsize=(sum(widths), height), layout="constrained")
-        FigureCanvasAgg(figure)
+        _save(_panels(charts), folder, name)
+
+
+def _panels(charts: Sequence[Chart]) -> Figure:
+    """One legend for all where it says the same of all; otherwise each has its own."""
+    sizes = [_size(chart) for chart in charts]
+    widths, heights = [width for width, _ in sizes], [height for _, height in sizes]
+    figure = Figure(figsize=(sum(widths), max(heights)), layout="constrained")
+    FigureCanvasAgg(figure)
+    with_legend = [chart for chart in charts if len(chart.series) > 1]
+    legends = {tuple((s.label, chart.kind) for s in chart.series) for chart in with_legend}
+    if len(legends) < 2:
         row = figure.subplots(1, len(charts), width_ratios=widths, squeeze=False)[0]
         for axes, chart in zip(row, charts, strict=True):
             _panel(axes, chart)
-            if len(chart.series) > 1 or chart.lines:
-                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
-        _save(figure, folder, name)
+        if with_legend:
+            _legend(figure, with_legend[0], columns=2 * len(charts))
+        return figure
+    parts = figure.subfigures(1, len(charts), width_ratios=widths, squeeze=False)[0]
+    for part, chart in zip(parts, charts, strict=True):
+        _panel(part.subplots(), chart)
+        _legend(part, chart, columns=2)
+    return figure
 
 
 def _save(figure: Figure, folder: Path, name: str) -> None:
-    # The layout takes as long as the drawing and is the same in every format: it is made once.
+    # The layout takes as long as the drawing and is the same in every format: it is made first.
+    # Twice, because the first time changes the ticks, and so the room that their labels need.
+    figure.draw_without_rendering()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for suffix, metadata in FORMATS.items():
@@ -142,9 +154,6 @@ def _size(chart: Chart) -> tuple[float, float]:
 def _panel(axes: Any, chart: Chart) -> None:
     for place, series in enumerate(chart.series):
         {"line": _line, "scatter": _scatter, "dots": _dots}[chart.kind](axes, place, series, chart)
-    for place, (label, value) in enumerate(chart.lines.items()):
-        style = {"color": "#555555", "linewidth": 0.9, "linestyle": DASHES[2 + place]}
-        axes.axhline(value, label=label, zorder=1, **style)
     axes.set(title=chart.title, xlabel=chart.x, ylabel=chart.y)
     _scale(axes, chart)
 
@@ -172,16 +181,21 @@ def _line(axes: Any, place: int, series: Series, chart: Chart) -> None:
 
 def _scatter(axes: Any, place: int, series: Series, chart: Chart) -> None:
     bars = {"yerr": series.spread} if len(series.ys) > 1 else {}
+    style = _style(place)
     axes.errorbar(
         series.x, series.mean, label=series.label, linestyle="none", markersize=5,
-        capsize=2, elinewidth=0.8, **bars, **_style(place),
+        capsize=2, elinewidth=0.8, **bars, **style,
     )  # fmt: skip
     for point, (x, y, note) in enumerate(zip(series.x, series.mean, series.notes, strict=False)):
-        # Neither two series nor points that are near each other write on each other.
-        away = 7 * (point % 4)
-        shift = (0, -10 - away if place % 2 else 5 + away)
-        axes.annotate(note, (x, y), shift, textcoords="offset points", fontsize=6, ha="center")
-    axes.margins(0.15, 0.35)  # with room for the notes
+        # Neither two series nor points that are near each other write on each other; a thin line
+        # says which point a note is of.
+        away = 6 + 9 * (point % 2)
+        axes.annotate(
+            note, (x, y), (0, -away if place % 2 else away), textcoords="offset points",
+            fontsize=6, ha="center", va="top" if place % 2 else "bottom",
+            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": style["color"]},
+        )  # fmt: skip
+    axes.margins(0.2, 0.45)  # with room for the notes
 
 
 def _dots(axes: Any, place: int, series: Series, chart: Chart) -> None:
@@ -206,6 +220,8 @@ def _scale(axes: Any, chart: Chart) -> None:
     if chart.kind == "dots":
         axes.set_yticks([-place for place in range(len(chart.ticks))], chart.ticks)
         axes.set_ylim(-len(chart.ticks) + 0.4, 0.6)
+        if not chart.log_x:
+            axes.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 5, 10)))
         return
     if chart.log_y:
         axes.set_yscale("log")
@@ -216,11 +232,18 @@ def _scale(axes: Any, chart: Chart) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=chart.whole_x))
 
 
-def _legend(figure: Figure, chart: Chart) -> None:
-    """A legend beneath the picture, where it covers nothing."""
-    labels = [*(series.label for series in chart.series), *chart.lines]
-    fits = sum(map(len, labels)) < 40  # characters, in one row with their samples
-    figure.legend(loc="outside lower center", ncols=len(labels) if fits else 2, columnspacing=1.2)
+def _legend(figure: Any, chart: Chart, columns: int) -> None:
+    """Beneath the panels of a figure, where it covers nothing; none for a single series."""
+    labels = [series.label for series in chart.series]
+    if len(labels) < 2:
+        return
+    found = [axes.get_legend_handles_labels() for axes in figure.axes]
+    handles = next(handles for handles, names in found if names == labels)
+    fits = sum(map(len, labels)) < 20 * columns  # characters, in one row with their samples
+    figure.legend(
+        handles, labels, loc="outside lower center", columnspacing=1.2,
+        ncols=len(labels) if fits else columns,
+    )  # fmt: skip
 
 
 def _write_data(chart: Chart, path: Path) -> None:

@@ -59,10 +59,9 @@ def times_charts(found: StudyResult, label: str) -> list[Chart]:
         ys = [[start, *(record.times[i] for record in o.history)] for o in outcomes]
         places.append(Series(f"$t_{i + 1}$", epochs, ys))
         shifts.append(Series(f"$t_{i + 1}$", epochs, [[y - start for y in one] for one in ys]))
-    title = "learned on the training loss"
     return [
-        Chart("times", f"Times {title}", "epoch", "time", places, whole_x=True),
-        Chart("shifts", f"Shifts of the times {title}", "epoch", "shift", shifts, whole_x=True),
+        Chart("times", "Times learned in training", "epoch", "time", places, whole_x=True),
+        Chart("shifts", "Shifts of the learned times", "epoch", "shift", shifts, whole_x=True),
     ]
 
 
