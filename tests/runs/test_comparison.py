@@ -93,3 +93,26 @@ def test_the_command_prints_and_draws(ltocf, runs, tmp_path):
     assert [len(found[key]) for key in ("runs", "metrics", "differences")] == [3, 3, 2]
     code, _, err = ltocf("compare", *three, "--picture", tmp_path / "compared.doc")
     assert (code, "give one of: .pdf, .png, .svg" in err) == (2, True)
+
+
+def test_runs_that_differ_in_their_seed_count_as_one(runs, hamlet, tmp_path, ltocf):
+    for seed in (1, 2):
+        config = make_config({}, ["model=random", "protocol=fixed", f"seed={seed}"])
+        train_run(start_run(config, tmp_path / f"random-{seed}", dataset=hamlet))
+    three = [runs / "random", tmp_path / "random-1", tmp_path / "random-2"]
+    alone = compare_runs([*three, runs / "ease"], resamples=100)
+    found = compare_runs([*three, runs / "ease"], resamples=100, average_seeds=True)
+    assert found.runs == [str(runs / "random"), str(runs / "ease")]
+    assert found.seeds == [3, 1]
+    recalls = [values["recall@20"] for values in alone.metrics[:3]]
+    assert len(set(recalls)) == 3
+    assert found.metrics[0]["recall@20"] == pytest.approx(np.mean(recalls))
+    assert found.spreads[0]["recall@20"] == pytest.approx(np.std(recalls, ddof=1))
+    assert found.spreads[1]["recall@20"] == 0
+    (rows,) = found.differences
+    gap = found.metrics[1]["recall@20"] - found.metrics[0]["recall@20"]
+    assert rows[0].difference == pytest.approx(gap)
+    code, out, _ = ltocf("compare", *three, runs / "ease", "--average-seeds")
+    assert code == 0 and f"{np.mean(recalls):.4f} ± {np.std(recalls, ddof=1):.4f}" in out
+    with pytest.raises(ConfigError, match="differ in their seed alone"):
+        compare_runs(three, average_seeds=True)

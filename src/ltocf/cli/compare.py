@@ -33,6 +33,14 @@ def compare(
         typer.Option(metavar="FILE", help="Draw the differences to a .png, .svg or .pdf file."),
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the bootstrap.")] = 0,
+    average_seeds: Annotated[
+        bool,
+        typer.Option(
+            "--average-seeds",
+            help="Count runs that differ in their seed alone as one, by the mean of each user's "
+            "metrics, and show the standard deviation over seeds.",
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -56,6 +64,7 @@ def compare(
             metric or ("recall", "ndcg"),
             resamples=resamples,
             seed=seed,
+            average_seeds=average_seeds,
             progress=progress,
         )
     if picture is not None:
@@ -64,11 +73,17 @@ def compare(
         print_json(found.to_dict())
         return
     names = list(found.metrics[0])
-    rows = [
-        [run, *(f"{values[name]:.4f}" for name in names)]
-        for run, values in zip(found.runs, found.metrics, strict=True)
-    ]
-    print_table(f"test metrics over {found.users:,} users", ["run", *names], rows)
+    columns, rows = ["run", *names], []
+    for place, (run, values) in enumerate(zip(found.runs, found.metrics, strict=True)):
+        cells = [f"{values[name]:.4f}" for name in names]
+        if found.seeds:
+            spread = found.spreads[place]
+            cells = [f"{values[name]:.4f} ± {spread[name]:.4f}" for name in names]
+            cells = [str(found.seeds[place]), *cells]
+        rows.append([run, *cells])
+    if found.seeds:
+        columns.insert(1, "seeds")
+    print_table(f"test metrics over {found.users:,} users", columns, rows)
     print_beyond("\nbeyond accuracy", found.runs, found.beyond)
     differences = [
         [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of runs with the first one."""
+    """A comparison of runs with the first one. Where seeds are averaged, what is called a run here
+    are several that differ in their seed alone."""
 
     runs: list[str]
     users: int
@@ -45,6 +46,8 @@ class Comparison:
     metrics: list[dict[str, float]]  # of each run
     differences: list[list[Difference]]  # of each run but the first
     beyond: list[dict[str, float]] = field(default_factory=list)  # of each run: not by user
+    seeds: list[int] = field(default_factory=list)  # of each run: how many, where averaged
+    spreads: list[dict[str, float]] = field(default_factory=list)  # standard deviations over seeds
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -57,16 +60,21 @@ def compare_runs(
     *,
     resamples: int = 2000,
     seed: int = 0,
+    average_seeds: bool = False,
     progress: Progress = silent,
 ) -> Comparison:
     """Test metrics of each run, and their differences from the first with a paired bootstrap over
-    users. Runs that were trained or tested on different pairs are refused."""
+    users. Runs that were trained or tested on different pairs are refused.
+
+    With `average_seeds`, runs that differ in their seed alone count as one, by the mean of each
+    user's metrics, and the standard deviations over seeds are given too."""
     if len(paths) < 2:
         raise ConfigError("a comparison needs two runs or more")
     places = list(map(Path, paths))
     first: Split | None = None
     found: list[PerUser] = []
     beyond: list[Metrics] = []
+    recipes: list[str] = []
     for done, path in enumerate(places):
         run, model = load_run(path)
         split = run.dataset.split
@@ -77,15 +85,39 @@ def compare_runs(
         values, listed = evaluate_users(*asked, ks, likeness=likeness)
         beyond.append(beyond_at(listed, asked.seen, asked.wanted) | _diversity(values))
         found.append(_chosen(values, ks, names))
+        recipes.append(run.config.model_dump_json(exclude={"seed", "versions"}))
         progress("testing", done + 1, len(paths))
+    names_of_runs, seeds, spreads = [str(path) for path in places], list[int](), list[Metrics]()
+    if average_seeds:
+        sides = [
+            [place for place, one in enumerate(recipes) if one == recipe]
+            for recipe in dict.fromkeys(recipes)
+        ]
+        if len(sides) < 2:
+            raise ConfigError("these runs differ in their seed alone; leave out --average-seeds")
+        names_of_runs = [names_of_runs[side[0]] for side in sides]
+        seeds = [len(side) for side in sides]
+        spreads = [_spread([found[place] for place in side]) for side in sides]
+        found = [_mean([found[place] for place in side]) for side in sides]
+        beyond = [_mean([beyond[place] for place in side]) for side in sides]
     differences = [
         bootstrap(found[0], other, resamples=resamples, seed=seed, progress=progress)
         for other in found[1:]
     ]
     means = [{name: float(v.mean()) for name, v in values.items()} for values in found]
     users = len(next(iter(found[0].values())))
-    names_of_runs = [str(path) for path in places]
-    return Comparison(names_of_runs, users, resamples, means, differences, beyond)
+    return Comparison(names_of_runs, users, resamples, means, differences, beyond, seeds, spreads)
+
+
+def _mean(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """By name, over runs."""
+    return {name: np.mean([one[name] for one in values], axis=0) for name in values[0]}
+
+
+def _spread(values: Sequence[PerUser]) -> Metrics:
+    """The sample standard deviation of the users' mean over runs; 0 for one run."""
+    means = {name: [float(one[name].mean()) for one in values] for name in values[0]}
+    return {name: float(np.std(m, ddof=1)) if len(m) > 1 else 0.0 for name, m in means.items()}
 
 
 def _diversity(values: PerUser) -> Metrics:
