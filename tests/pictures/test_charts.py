@@ -97,7 +97,8 @@ def _boxes(figure, texts):
 def test_titles_and_labels_are_inside_the_picture(chart):
     figure = _figure(chart)
     (axes,) = figure.axes
-    texts = [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts, axes._left_title]
+    title = next(text for text in axes.findobj(Text) if text.get_text() == chart.title)
+    texts = [title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
     for box in _boxes(figure, texts):
         assert box.x0 >= 0 and box.y0 >= 0
         assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
