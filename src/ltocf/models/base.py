@@ -19,7 +19,6 @@ from ltocf.distributed import Columns
 from ltocf.errors import ConfigError
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.progress import Progress, silent
-from ltocf.scorers.dot import DotScorer
 from ltocf.scorers.scorer import Scorer
 
 Response = Callable[[Tensor], Tensor]  # a function of the eigenvalues of A
@@ -147,13 +146,14 @@ class Model(nn.Module, ABC):
         """Take over what a model of fewer of these pairs learned that holds for all of them, such
         as times. The other parameters are drawn and trained from scratch."""
 
-    def weighing_popularity(self) -> DotScorer | None:
-        """The scorer without popularity, if validation is to choose popularity's weight."""
-        return None
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The weights of its lists that validation is to choose once it is trained."""
+        return ()
 
-    def weigh_popularity_(self, weight: float) -> None:
-        """Add popularity to the scores from now on, as `DotScorer.with_popularity` does."""
-        raise AssertionError(f"{type(self).__name__} does not weigh popularity")
+    def set_weight_(self, name: str, value: float) -> None:
+        """Weigh lists by this value of one of the undecided from now on."""
+        self.get_buffer(name).fill_(value)
 
     @property
     def lesson_epochs(self) -> int:

@@ -129,11 +129,9 @@ class EmbeddingModel(Model):
         dots = DotScorer(users.numpy(), items.numpy(), self.graph.interactions, fold, unit=unit)
         return dots.with_popularity(float(self.popularity))
 
-    def weighing_popularity(self) -> DotScorer | None:
-        return self.scorer().with_popularity(0) if self.config.popularity is None else None
-
-    def weigh_popularity_(self, weight: float) -> None:
-        self.popularity.fill_(weight)
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        return ("popularity",) if self.config.popularity is None else ()
 
     def take_learned_from_(self, other: Self) -> None:
         self.popularity.copy_(other.popularity)

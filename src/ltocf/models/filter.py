@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import torch
 from pydantic import Field
@@ -16,11 +16,15 @@ from ltocf.filters.chebyshev import evaluate as evaluate_series
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.models.base import Response
 from ltocf.models.embedding import EmbeddingConfig, EmbeddingModel
-from ltocf.models.history import TaggedConfig
+from ltocf.models.history import TagConfig
 from ltocf.scorers.dot import FoldIn
 
 
-class FilterConfig(EmbeddingConfig, TaggedConfig, frozen=True):
+class FilterConfig(EmbeddingConfig, TagConfig, frozen=True):
+    # How fast what a user touched earlier counts less: weight (1 + how many came later)^-recency.
+    # None lets validation choose it once the model is trained, where times are known, unless
+    # `popularity` is given; otherwise it is 0.
+    recency: float | None = Field(default=None, ge=0)
     # The response at eigenvalue 1, where it is largest; "natural" keeps the method's own value.
     scale: Annotated[float, Field(gt=0)] | Literal["natural"] = "natural"
 
@@ -48,9 +52,23 @@ class FilterModel(EmbeddingModel):
         if config.tag_weight:
             self.whole = BipartiteGraph(tags_as_users(train, config.tag_weight))
             self.n_tags = self.whole.n_users - graph.n_users
-        self.history_weights = HistoryWeights(config.recency, train)
-        if config.recency:
-            self.history_weights.check(train)
+        self.recency: Tensor
+        self.register_buffer("recency", torch.zeros((), dtype=torch.float64))
+        self.history_weights.check(train)
+
+    @property
+    def history_weights(self) -> HistoryWeights:
+        given, chosen = self.config.recency, float(self.recency)
+        return HistoryWeights(chosen if given is None else given, self.graph.interactions)
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        others, timed = super().undecided, self.graph.interactions.timestamps is not None
+        return ("recency", *others) if others and timed and self.config.recency is None else others
+
+    def take_learned_from_(self, other: Self) -> None:
+        super().take_learned_from_(other)
+        self.recency.copy_(other.recency)
 
     @abstractmethod
     def natural_coefficients(self) -> Tensor:
@@ -101,7 +119,7 @@ class FilterModel(EmbeddingModel):
 
     def ranking_embeddings(self) -> Tensor:
         final = self.embeddings()
-        if not self.config.recency:
+        if not self.history_weights.recency:
             return final
         fold = self._fold_in(self.columns.shared(self.coefficients()))
         users = fold.of_known(self.graph.interactions)

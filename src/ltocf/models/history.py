@@ -21,9 +21,13 @@ class HistoryConfig(ModelConfig, frozen=True):
     recency: float = Field(default=0.0, ge=0)
 
 
-class TaggedConfig(HistoryConfig, frozen=True):
+class TagConfig(ModelConfig, frozen=True):
     # How much a tag of the items counts, as a user who has all its items; 0 leaves tags out.
     tag_weight: float = Field(default=0.0, ge=0)
+
+
+class TaggedConfig(HistoryConfig, TagConfig, frozen=True):
+    pass
 
 
 class HistoryModel(Model):

@@ -193,6 +193,11 @@ class LTOCF(FilterModel):
         return found
 
     @property
+    def undecided(self) -> tuple[str, ...]:
+        spectral = self.config.propagation == "spectral"
+        return tuple(name for name in super().undecided if spectral or name != "recency")
+
+    @property
     def splits_columns(self) -> bool:
         return self.config.propagation == "spectral"
 

@@ -12,8 +12,9 @@ from ltocf.data.splits import Split
 from ltocf.errors import ConfigError
 from ltocf.models import MODELS
 from ltocf.search.climbing import Options
+from ltocf.training.weighing import LADDERS
 
-RECENCIES = (0.0, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0)  # tried where times are known
+RECENCIES = (0.0, *LADDERS["recency"])  # tried where times are known
 QUICK = ("recency",)  # settings that need no new fit: they only weigh the histories anew
 SHARES = (0.03, 0.1, 0.3, 1.0)  # popularity may count only this latest share of all interactions
 TAG_WEIGHTS = (0.0, 0.3, 1.0)  # tried where items have tags
@@ -173,7 +174,10 @@ def starts_of(name: str, config: RunConfig, recency: float, train: Interactions)
     """The first settings to try: those given, with the recency that other models like best."""
     given = given_to(name, config)
     recent: Options = {}
-    if recency and "recency" in MODELS[name].Config.model_fields:
+    usual = usual_options(name)
+    # Said even if it is 0 where training would choose it otherwise, since the search does.
+    chosen = "recency" in usual and usual["recency"] is None and train.timestamps is not None
+    if "recency" in usual and (recency or chosen):
         recent = {"recency": recency}
     sparse = CANDIDATES[name].sparse_starts if train.pairs_per_node < FEW_PAIRS else ()
     starts = [start | recent | given for start in (*sparse, *CANDIDATES[name].starts)]

@@ -18,10 +18,10 @@ from ltocf.machine.memory import require_memory
 from ltocf.models import MODELS, build_model, check_settings
 from ltocf.models.base import Model
 from ltocf.progress import OutOfTime, Progress, silent
-from ltocf.training.popularity import fit_popularity_
 from ltocf.training.protocol import everything, with_validation
 from ltocf.training.records import AfterEpoch, EpochRecord, TrainState
 from ltocf.training.training import train
+from ltocf.training.weighing import weigh_
 
 Start = Callable[[Model], None]  # sets the parameters that training begins with
 FEWEST_PAIRS = 500  # that times learn on: with fewer held-out pairs, the times overfit them
@@ -124,7 +124,7 @@ def choose_epochs(
     complete = training.complete
     if complete and config.train.protocol == "validation" and len(split.valid):
         try:
-            fit_popularity_(model, split.valid, config.seed, progress)
+            weigh_(model, split.valid, config.seed, progress)
         except OutOfTime:
             complete = False
     epochs = config.train.whole_schedule(training.best_epoch, planned)

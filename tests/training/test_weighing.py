@@ -1,4 +1,4 @@
-"""Validation weighs popularity, and takes nothing of it unless it gains clearly."""
+"""Validation weighs popularity and recency, and takes nothing of either unless it gains clearly."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ltocf.data.interactions import Interactions
 from ltocf.data.sources.town import make_town
 from ltocf.data.splits import Split
 from ltocf.graph.bipartite import BipartiteGraph
+from ltocf.models.lightgcn import LightGCN
 from ltocf.models.mf import MF
 from ltocf.progress import OutOfTime
 from ltocf.ranking.metrics import evaluate
 from ltocf.scorers.dot import DotScorer
 from ltocf.training.fitting import choose_epochs, fit_for
-from ltocf.training.popularity import LADDER, fit_popularity_
+from ltocf.training.weighing import LADDERS, weigh_
 
 USERS, ITEMS = 400, 60
 
@@ -43,8 +44,8 @@ def undecided(train: Interactions, popularity: float | None = None) -> MF:
 
 def test_popularity_gets_a_large_weight_if_users_take_popular_items() -> None:
     model, held_out = undecided(pairs(6, True, 1)), pairs(2, True, 2)
-    fit_popularity_(model, held_out, seed=0)
-    assert float(model.popularity) in LADDER
+    weigh_(model, held_out, seed=0)
+    assert float(model.popularity) in LADDERS["popularity"]
     assert float(model.popularity) >= 1
     found = evaluate(model.scorer(), held_out, model.graph.interactions)
     plain = evaluate(model.scorer().with_popularity(0), held_out, model.graph.interactions)
@@ -53,13 +54,13 @@ def test_popularity_gets_a_large_weight_if_users_take_popular_items() -> None:
 
 def test_where_all_items_are_taken_alike_it_weighs_nothing() -> None:
     model = undecided(pairs(6, False, 1))
-    fit_popularity_(model, pairs(2, False, 2), seed=0)
+    weigh_(model, pairs(2, False, 2), seed=0)
     assert float(model.popularity) == 0
 
 
 def test_a_weight_that_is_given_stays() -> None:
     model = undecided(pairs(6, True, 1), popularity=0.3)
-    fit_popularity_(model, pairs(2, True, 2), seed=0)
+    weigh_(model, pairs(2, True, 2), seed=0)
     assert float(model.popularity) == pytest.approx(0.3)
 
 
@@ -113,3 +114,68 @@ def test_the_town_is_no_worse_on_validation() -> None:
     plain = evaluate(scorer.with_popularity(0), valid, train)
     both = [metrics["recall@20"] + metrics["ndcg@20"] for metrics in (weighed, plain)]
     assert both[0] >= both[1]
+
+
+def moved(seed: int, *, timed: bool = True) -> tuple[Interactions, Interactions]:
+    """Everybody has five places of one town and then two of another, where the held-out ones are
+    too."""
+    draw = np.random.default_rng(seed)
+    users, items, times = [], [], []
+    for user in range(USERS):
+        before, now = draw.permutation(2)
+        places = [*(30 * before + draw.permutation(30)[:5]), *(30 * now + draw.permutation(30)[:4])]
+        users += [user] * 9
+        items += places
+        times += range(9)
+    all_users, all_items, when = np.array(users), np.array(items), np.array(times, np.int64)
+    train, later = when < 7, when >= 7
+    return (
+        Interactions.build(
+            all_users[train], all_items[train], USERS, ITEMS,
+            timestamps=when[train] if timed else None,
+        ),
+        Interactions.build(all_users[later], all_items[later], USERS, ITEMS),
+    )  # fmt: skip
+
+
+def drawn(train: Interactions, **options: object) -> LightGCN:
+    model = LightGCN(BipartiteGraph(train), LightGCN.Config(dim=4, layers=2, **options))
+    model.draw_(0)
+    return model
+
+
+def test_histories_fade_where_people_have_moved() -> None:
+    train, held_out = moved(0)
+    model = drawn(train)
+    before = evaluate(model.scorer(), held_out, train)
+    weigh_(model, held_out, seed=0)
+    assert float(model.recency) in LADDERS["recency"]
+    found = evaluate(model.scorer(), held_out, train)
+    assert found["recall@20"] > 1.2 * before["recall@20"]
+    saved = drawn(train)
+    saved.restore_(model.fitted_state())
+    assert evaluate(saved.scorer(), held_out, train) == found
+
+
+@pytest.mark.parametrize("given", [{"recency": 0.0}, {"popularity": 0.0}])
+def test_histories_do_not_fade_if_that_or_popularity_is_given(given: dict[str, float]) -> None:
+    train, held_out = moved(0)
+    model = drawn(train, **given)
+    weigh_(model, held_out, seed=0)
+    assert float(model.recency) == 0 and model.history_weights.recency == 0
+
+
+def test_without_times_nothing_fades() -> None:
+    train, held_out = moved(0, timed=False)
+    model = drawn(train)
+    weigh_(model, held_out, seed=0)
+    assert float(model.recency) == 0
+
+
+def test_what_fades_is_taken_over_by_the_fit_on_all_pairs() -> None:
+    train, held_out = moved(0)
+    data = Dataset("moved", Split(train, held_out, held_out.empty()))
+    config = settings().model_copy(update={"model": {"name": "lightgcn", "dim": 4, "layers": 2}})
+    chosen = choose_epochs(data, config)
+    whole = fit_for(chosen.epochs, data, config, like=chosen.model)
+    assert float(whole.model.recency) == float(chosen.model.recency) > 0
