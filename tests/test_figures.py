@@ -120,6 +120,19 @@ def test_a_row_of_the_search_names_the_commit_it_was_measured_at():
     assert tables and all(re.search(r"\| [0-9a-f]{7}, \d{4}-\d\d-\d\d \|$", row) for row in tables)
 
 
+def test_a_row_of_the_readme_has_commit_and_recipe_of_the_results():
+    measured_at = {}
+    for line in RESULTS["search.md"].splitlines():
+        if line.startswith("|") and (command := COMMAND.search(line)):
+            *_, recipe, commit = line.strip("| ").split(" | ")
+            measured_at[command[1]] = f"{commit.partition(',')[0]}, {recipe}"
+    rows = [line for line in README.splitlines() if COMMAND.search(line) and line.startswith("|")]
+    assert rows
+    for line in rows:
+        (command,) = COMMAND.findall(line)
+        assert line.strip("| ").split(" | ")[-1] == measured_at[command], command
+
+
 def test_the_papers_own_figures_are_the_same_in_table_and_page():
     from ltocf.studies.claims.table import PUBLISHED
 
