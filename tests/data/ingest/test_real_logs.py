@@ -1,5 +1,6 @@
 """Logs as shops and sites write them: dates, returns, kinds of events, names in four languages."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -218,6 +219,41 @@ def test_usual_names_are_guessed_in_four_languages(tmp_path, header):
 def test_a_column_of_dates_that_is_not_used_is_reported(tmp_path):
     log = write(tmp_path, "user,item,seen first\nu,a,2024-01-31\n")
     assert any("'seen first' holds dates and is not used" in note for note in read_log(log).notes)
+
+
+def dated(date: Callable[[int, int], str]) -> str:
+    """Thirty visitors of three of twelve places each; `date` is that of visitor u's visit v."""
+    rows = ["user,item,the moment"]
+    for u in range(30):
+        rows += [f"{u},p{(u + v) % 12},{date(u, v)}" for v in range(3)]
+    return "\n".join(rows) + "\n"
+
+
+def test_the_only_column_of_dates_is_that_of_times_whatever_it_is_called(tmp_path):
+    log = read_log(write(tmp_path, dated(lambda u, v: f"2024-{1 + u % 12:02}-{10 + v} 10:00")))
+    assert log.columns.time == "the moment" and "time" in log.columns.guessed
+    assert len(set(log.interactions.timestamps.tolist())) == 36
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        lambda u, v: f"19{60 + u}-01-31",  # a birthday
+        lambda u, v: f"2024-01-{10 + (u + v) % 12}",  # when the place opened
+        lambda u, v: f"{1 + u % 12}/{1 + v}/2024",  # day or month first?
+    ],
+)
+def test_a_column_of_dates_of_something_else_is_only_reported(tmp_path, date):
+    log = read_log(write(tmp_path, dated(date)))
+    assert log.columns.time is None and log.interactions.timestamps is None
+    assert any("'the moment' holds dates and is not used" in note for note in log.notes)
+
+
+def test_of_two_columns_of_dates_none_is_taken(tmp_path):
+    day = "2024-{:02}-{}".format
+    text = dated(lambda u, v: f"{day(1 + u % 12, 10 + v)},{day(1 + u % 12, 12 + v)}")
+    log = read_log(write(tmp_path, text.replace("the moment", "ordered,shipped")))
+    assert log.columns.time is None
 
 
 def test_a_quote_inside_a_field_is_no_damage(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import polars as pl
 
 from ltocf.data.ingest.cells import values
 from ltocf.data.ingest.cells.complaints import unused_columns, what_is_wrong
+from ltocf.data.ingest.cells.dates import column_of_moments
 from ltocf.data.ingest.cells.kinds import kind_expression, parse_kinds, weight_of_row
 from ltocf.data.ingest.cells.moments import Moments, find_moments
 from ltocf.data.ingest.cells.values import Codes
@@ -73,7 +74,7 @@ class Log:
         for table in opened.tables:
             require(table, columns)
         log = cls(opened.tables, columns, how, opened.items)
-        log._find_times()
+        log._find_times() if columns.time else log._guess_times()
         if like is not None:
             log.codes = like.codes
             if log.time_form != like.time_form:
@@ -123,10 +124,21 @@ class Log:
         """Whether pairs have weights that are kept."""
         return self.how.weighted or self.columns.weight is not None
 
+    def _guess_times(self) -> None:
+        """Take the one column of dates for that of times, if it can be, and be read."""
+        name = column_of_moments(self.tables[0], self.columns)
+        if name is None or any(name not in table.schema for table in self.tables):
+            return
+        before = self.columns
+        self.columns = replace(before, time=name, guessed=(*before.guessed, "time"))
+        try:
+            self._find_times()
+        except DataError:  # such as 2/1/2024: a hint says that the column is not used
+            self.columns, self.moments = before, []
+
     def _find_times(self) -> None:
         """How each table's times are read; those of all must be comparable."""
-        if self.columns.time is None:
-            return
+        assert self.columns.time is not None
         for table in self.tables:
             form = self.how.time_format or self.time_order
             with reading(table.label):

@@ -18,7 +18,8 @@ NAMES = {
     "time": "time timestamp ts datetime date when created createdat eventtime eventtimestamp "
     "eventdate visited visitedat unixreviewtime reviewtime day invoicedate orderdate orderdatetime "
     "ordertime ordertimestamp purchasedate purchasedat purchasetime transactiondate "
-    "transactiontime timestampms "
+    "transactiontime timestampms orderedat orderat boughtat purchasedon orderedon viewedat "
+    "clickedat playedat listenedat watchedat ratedat addedat occurredat loggedat dateadded "
     "zeit datum zeitpunkt zeitstempel bestelldatum kaufdatum rechnungsdatum horodatage "
     "datecommande dateachat datefacture fecha fechahora fechapedido fechacompra fechafactura",
     "rating": "rating ratings stars score overall bewertung sterne calificacion puntuacion "

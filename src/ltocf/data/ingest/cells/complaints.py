@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import polars as pl
-
+from ltocf.data.ingest.cells.dates import columns_of_dates
 from ltocf.data.ingest.cells.kinds import EXAMPLE
 from ltocf.data.ingest.columns import LogColumns, guess_column
-from ltocf.data.ingest.readers import EXTRA, Table, reading
+from ltocf.data.ingest.readers import Table
 from ltocf.data.ingest.roles import OPTIONAL
 from ltocf.data.pairs.store import LARGEST_WEIGHT, LEAST_WEIGHT
 
@@ -18,8 +17,6 @@ HINTS = {
     f"--weigh {EXAMPLE}) give each a weight",
     "time": "column {name!r} holds dates and is not used; time= (--time {name}) uses the order",
 }
-DATE = r"^\s*\d{1,4}[-./]\d{1,2}[-./]\d{1,4}"
-SAMPLE_ROWS = 100
 
 
 def unused_columns(table: Table, columns: LogColumns) -> list[str]:
@@ -31,23 +28,9 @@ def unused_columns(table: Table, columns: LogColumns) -> list[str]:
         if name is not None and name not in used:
             used.add(name)
             notes.append(HINTS[role].format(name=name))
-    if columns.time is None and (name := _dates_in(table, used)):
-        notes.append(HINTS["time"].format(name=name))
+    if columns.time is None:
+        notes += [HINTS["time"].format(name=name) for name in columns_of_dates(table, used)[:1]]
     return notes
-
-
-def _dates_in(table: Table, used: set[str]) -> str | None:
-    """A column, not used yet, whose first values are all dates."""
-    names = [name for name in table.schema.names() if name not in used and name != EXTRA]
-    with reading(table.label):
-        sample = table.frame.select(names).head(SAMPLE_ROWS).collect()
-    for name in names:
-        values = sample[name].drop_nulls()
-        if isinstance(values.dtype, pl.Date | pl.Datetime):
-            return name
-        if values.dtype == pl.String and len(values) and values.str.contains(DATE).all():
-            return name
-    return None
 
 
 def what_is_wrong(role: str, value: object) -> str:
