@@ -4,6 +4,7 @@ was too slow."""
 import asyncio
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -38,6 +39,39 @@ def test_what_follows_from_an_answer_is_answered_by_the_others(queue):
     assert asyncio.run(ask()) == [f"<{2 * n + 1}>" for n in range(9)]
 
 
+def test_one_thread_does_both_if_nothing_waits_and_two_share_if_something_does(queue):
+    """Waking up a thread takes about as long as a short list."""
+
+    def names(batch):
+        return [threading.current_thread() for _ in batch]
+
+    def hold(batch):
+        begun.set()
+        ended.wait()
+        return batch
+
+    begun, ended = threading.Event(), threading.Event()
+    first, second = queue(names), queue(names)
+    reader, other = asyncio.run(first.then(1, second, lambda thread: thread)), None
+    assert reader is asyncio.run(first(1))
+
+    async def beside_another():
+        nonlocal other
+        busy = queue(lambda batch: hold(batch) if batch == ["long"] else names(batch))
+        long = asyncio.ensure_future(busy("long"))
+        await asyncio.to_thread(begun.wait)
+        short = asyncio.ensure_future(first.then(1, busy, lambda thread: thread))
+        while busy._queue.empty():
+            await asyncio.sleep(0.001)
+        ended.set()
+        await long
+        other = await short
+        assert other is await busy("short")
+
+    asyncio.run(beside_another())
+    assert other is not reader
+
+
 def test_who_was_too_slow_or_too_busy_is_told_apart(queue):
     ended = threading.Event()
 
@@ -51,9 +85,11 @@ def test_who_was_too_slow_or_too_busy_is_told_apart(queue):
         with pytest.raises(Busy) as raised:
             asyncio.run(asked.then(1, others, lambda n: n))
         assert raised.type is kind
-    with pytest.raises(Busy) as raised:
-        asyncio.run(quick.then(1, full, lambda n: n))
-    assert raised.type is Busy
+    crowded = queue(wait, waiting=1, seconds=0.05)
+    for asking in (crowded, crowded, partial(quick.then, others=crowded, following=lambda n: n)):
+        with pytest.raises(Busy) as raised:
+            asyncio.run(asking(1))
+        assert raised.type is Busy
     ended.set()
 
 

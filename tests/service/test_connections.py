@@ -39,8 +39,10 @@ async def echo(scope, receive, send):
 
 
 @contextmanager
-def serving(**limits):
+def serving(kind=None, **limits):
     protocol = limited_protocol(ConnectionLimits(**limits))
+    if kind is not None:
+        protocol = partial(kind, limits=ConnectionLimits(), most=10)
     config = uvicorn.Config(echo, port=0, http=protocol, lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -73,6 +75,31 @@ def answers(address):
     with closing(connect(address)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
         return read_all(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_headers_and_body_are_sent_at_once():
+    """Each packet costs a system call and wakes up the client."""
+    sent = []
+
+    class Counted(LimitedProtocol):
+        def connection_made(self, transport):
+            write = transport.write
+
+            def counted(data):
+                sent.append(bytes(data))
+                write(data)
+
+            transport.write = counted
+            super().connection_made(transport)
+
+    with serving(Counted) as address, closing(connect(address)) as client:
+        for _ in range(2):  # the second on the connection that was kept
+            client.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nabcd")
+            got = b""
+            while not got.endswith(b"abcd"):
+                got += client.recv(65536)
+    assert [one[:15] for one in sent] == [b"HTTP/1.1 200 OK"] * 2
+    assert all(one.endswith(b"\r\n\r\nabcd") for one in sent)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nx-half: "])

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -71,6 +71,32 @@ def limited_protocol(limits: ConnectionLimits) -> Callable[..., LimitedProtocol]
     return partial(LimitedProtocol, limits=limits, most=most)
 
 
+class JoinedWrites:
+    """A transport that sends what is written in one turn of the event loop in one packet. uvicorn
+    writes headers and body apart, and each packet costs a system call and wakes up the client."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        held, self._held = self._held, []
+        if held:
+            self._transport.write(b"".join(held))
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """uvicorn waits for a client without limit; this protocol does not.
 
@@ -91,9 +117,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # Headers and body are written apart: with Nagle's algorithm the body would wait for the
-        # client's acknowledgement of the headers, which takes 40 ms. asyncio turns it off only
-        # for sockets that were made with the number of TCP.
+        self.transport = cast(asyncio.Transport, JoinedWrites(transport, self.loop))
+        # A long answer is sent in several parts: with Nagle's algorithm the last one would wait for
+        # the client's acknowledgement of the one before, which takes 40 ms. asyncio turns it off
+        # only for sockets that were made with the number of TCP.
         connection = transport.get_extra_info("socket")
         if connection is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

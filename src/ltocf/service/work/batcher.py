@@ -25,8 +25,9 @@ class _Waiting(NamedTuple, Generic[Asked, Answer]):
     asked: Asked
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    # Called with the answer, which then does not go to the future.
-    hand_on: Callable[[Answer], None] | None = None
+    # Called with the answer, which then does not go to the future, and with whether it is the only
+    # one of its batch.
+    hand_on: Callable[[Answer, bool], None] | None = None
 
 
 class Batcher(Generic[Asked, Answer]):
@@ -47,11 +48,17 @@ class Batcher(Generic[Asked, Answer]):
     ) -> None:
         self._work, self._most, self._waiting, self._seconds = work, most, waiting, seconds
         self._queue: queue.SimpleQueue[_Waiting[Asked, Answer] | None] = queue.SimpleQueue()
+        self._working = False  # one of the threads; only for `_idle`
         self._threads = [
             threading.Thread(target=self._run, name=name, daemon=True) for _ in range(threads)
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing waits and nothing is done; both may change at any moment."""
+        return not self._working and self._queue.empty()
 
     async def __call__(self, asked: Asked) -> Answer:
         """The answer; Busy if too many wait or it takes too long."""
@@ -69,17 +76,23 @@ class Batcher(Generic[Asked, Answer]):
         self, asked: Asked, others: Batcher[Next, Last], following: Callable[[Answer], Next]
     ) -> Last:
         """Ask this batcher, then ask `others` for what `following` makes of the answer. The answer
-        goes directly from one thread to the other, without waking up the event loop in between.
-        Late if this batcher does not answer in time, and Busy if `others` take too long."""
+        goes directly from one thread to the other, without waking up the event loop in between; if
+        nothing waits for either thread, the first one does both. Late if this batcher does not
+        answer in time, and Busy if `others` take too long."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Last] = loop.create_future()
         timer: asyncio.TimerHandle
         passed = False
 
-        def hand_on(answer: Answer) -> None:
+        def hand_on(answer: Answer, alone: bool) -> None:
             nonlocal passed
             passed = True
-            others._put(_Waiting(following(answer), loop, future))
+            waiting: _Waiting[Next, Last] = _Waiting(following(answer), loop, future)
+            # Waking up another thread may take as long as the work itself.
+            if alone and self._queue.empty() and others._idle:
+                _deliver([waiting], others._answers([waiting.asked]))
+            else:
+                others._put(waiting)
 
         def give_up() -> None:
             nonlocal timer
@@ -136,7 +149,9 @@ class Batcher(Generic[Asked, Answer]):
                 one for one in batch if not one.future.done()
             ]  # timed out, or the client has disconnected
             if wanted:
+                self._working = True
                 answers = self._answers([one.asked for one in wanted])
+                self._working = False
                 _deliver(*_handed_on(wanted, answers))
 
     def _answers(self, asked: Sequence[Asked]) -> Sequence[Answer | Exception]:
@@ -157,7 +172,7 @@ def _handed_on(
             if one.future.done():  # given up in the meantime
                 continue
             try:
-                one.hand_on(answer)
+                one.hand_on(answer, len(batch) == 1)
                 continue
             except Exception as failure:
                 outcome = failure
