@@ -4,7 +4,7 @@ python -m benchmarks.recency --data gowalla --picture docs/results/recency-gowal
 
 The cut is each user's latest fifth of train, the share that the published splits hold out for test;
 the test set is not looked at. Each closed form is solved once, with the settings of its config, and
-LT-OCF is trained once, for twelve epochs with given times, as a search does first; each is then
+LT-OCF is trained once, with given times, as a search does first; each is then
 tried with each recency on the same 4,000 users.
 """
 

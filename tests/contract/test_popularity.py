@@ -40,7 +40,7 @@ def fitted(name: str) -> Recommender:
     """As if validation had chosen the weight: the settings do not say it."""
     quick = used_by(name, epochs=1, negatives=2, protocol="fixed")
     found = Recommender(name, dim=4, **quick).fit(hamlet())
-    found.model.weigh_popularity_(WEIGHT)
+    found.model.set_weight_("popularity", WEIGHT)
     return Recommender.wrap(found.model, hamlet(), found.config)
 
 

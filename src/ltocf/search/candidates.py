@@ -49,8 +49,8 @@ FEW_NEIGHBOURS: Options = {"neighbours": 200}
 DENSE: Options = {"l2": 10.0, "dropout": 0.1, "user_power": 0.5, "item_power": 0.1}
 # A depth that suits a short training. The times that LT-OCF learns by itself, and as many epochs
 # as it takes by itself, are about 1 % better and take thrice as long (research/experiments-log.md).
-GIVEN_TIMES: Options = {"learn_times": False, "end_time": 4.5, "tolerance": 0.1}
-SHORT = 12  # epochs with given times, at most
+GIVEN_TIMES: Options = {"learn_times": False, "end_time": 4.7, "tolerance": 0.1}
+SHORT = 16  # epochs with given times, at most
 # For data with few pairs per user and item; trained by softmax (`loss_settings`).
 COSINES: Options = GIVEN_TIMES | {"normalise": True}
 FEW_PAIRS = 4.0  # pairs / (users + items); measured at 2 to 3, and not beyond
