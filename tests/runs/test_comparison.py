@@ -114,5 +114,6 @@ def test_runs_that_differ_in_their_seed_count_as_one(runs, hamlet, tmp_path, lto
     assert rows[0].difference == pytest.approx(gap)
     code, out, _ = ltocf("compare", *three, runs / "ease", "--average-seeds")
     assert code == 0 and f"{np.mean(recalls):.4f} ± {np.std(recalls, ddof=1):.4f}" in out
+    assert f"{found.metrics[1]['recall@20']:.4f} ±" not in out  # of one seed
     with pytest.raises(ConfigError, match="differ in their seed alone"):
         compare_runs(three, average_seeds=True)

@@ -77,9 +77,10 @@ def compare(
     for place, (run, values) in enumerate(zip(found.runs, found.metrics, strict=True)):
         cells = [f"{values[name]:.4f}" for name in names]
         if found.seeds:
-            spread = found.spreads[place]
-            cells = [f"{values[name]:.4f} ± {spread[name]:.4f}" for name in names]
-            cells = [str(found.seeds[place]), *cells]
+            count, spread = found.seeds[place], found.spreads[place]
+            if count > 1:  # one seed has no spread, which is not a spread of 0
+                cells = [f"{values[name]:.4f} ± {spread[name]:.4f}" for name in names]
+            cells = [str(count), *cells]
         rows.append([run, *cells])
     if found.seeds:
         columns.insert(1, "seeds")
