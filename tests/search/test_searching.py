@@ -445,13 +445,17 @@ def test_recency_of_a_trained_model_is_chosen_without_training_it_again(
 
     monkeypatch.setattr("ltocf.search.arms.trained_on_validation", brief)
     search = Search(hamlet, AUTO, Deadline(60))
+    (arm,) = [arm for arm in search.arms if arm.name == "ltocf"]
+    arm.begin(0.0)
+    assert search._fit_after(arm) > 0
+    search._try(arm)
+    assert search._fit_after(arm) == 0  # another recency, for which no time has to be left
     search.run()
     trials = [trial for trial in search.journal.trials.values() if trial.name == "ltocf"]
     recencies = {trial.options.get("recency", 0.0) for trial in trials}
     assert len(recencies) > 1 and len(trained) < len(trials)
     assert len(trained) == len({str(options | {"recency": 0}) for options in trained})
     best = max(trials, key=lambda trial: trial.merit)
-    (arm,) = [arm for arm in search.arms if arm.name == "ltocf"]
     judged = search.judges.rate(arm.model(silent).scorer()).metrics
     assert judged["recall@20"] == best.recall and judged["ndcg@20"] == best.ndcg
 

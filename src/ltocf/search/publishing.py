@@ -108,11 +108,11 @@ class WholeModels:
         self.graph = BipartiteGraph(self.dataset.split.train)
         self._fitted: dict[str, Model] = {}
 
-    def seconds(self, choice: Choice) -> float:
-        """How long `fit` is expected to take."""
+    def seconds(self, *trials: Trial) -> float:
+        """How long `fit` is expected to take for all of these."""
         train = self.dataset.split.train
-        new = [trial for trial in choice.trials if _key(trial) not in self._fitted]
-        return sum(self.costs.fitting(trial.name, trial.options, train) for trial in new)
+        new = {_key(trial): trial for trial in trials if _key(trial) not in self._fitted}
+        return sum(self.costs.fitting(one.name, one.options, train) for one in new.values())
 
     def fit(self, choice: Choice, progress: Progress) -> Model:
         """The chosen model. Members that the last choice had too are not fitted again."""

@@ -108,9 +108,13 @@ class Search:
 
     def left(self) -> float:
         """Seconds left for trials, without the time reserved for saving the best and testing it."""
-        best = self.best
-        ahead = 0.0 if best is None or self._is_saved(best) else self.whole.seconds(best)
+        ahead = self.whole.seconds(*self._to_fit())
         return self.deadline.left - CARE * (ahead + self.saving) - self.testing()
+
+    def _to_fit(self) -> tuple[Trial, ...]:
+        """The trials that have to be fitted to all pairs for the best to be saved."""
+        best = self.best
+        return () if best is None or self._is_saved(best) else best.trials
 
     def testing(self) -> float:
         """Expected seconds of the test of the saved model, if there are test pairs."""
@@ -171,8 +175,11 @@ class Search:
         return CARE * (arm.seconds() + self._fit_after(arm)) <= left
 
     def _fit_after(self, arm: Arm) -> float:
-        """Seconds to fit to all pairs what the arm tries next."""
-        return self.costs.fitting(arm.name, arm.next or {}, self.whole.dataset.split.train)
+        """Seconds that fitting what the arm tries next to all pairs adds to what is to be fitted
+        anyway: none if it only weighs histories in another way."""
+        next_ = Trial.unjudged(arm.name, arm.next or {})
+        planned = self._to_fit()
+        return self.whole.seconds(*planned, next_) - self.whole.seconds(*planned)
 
     def _recency(self) -> float:
         trials = [arm.best for arm in self.arms if arm.best is not None]
@@ -262,7 +269,7 @@ class Search:
             return
         if patient and self.keeper is None:
             return  # there is nowhere to save it before the end
-        seconds = CARE * (self.whole.seconds(best) + self.saving)
+        seconds = CARE * (self.whole.seconds(*best.trials) + self.saving)
         since = self.deadline.elapsed - self.saved_at
         # A far better model is saved at once. So is the first judged one: until then, `saved` is
         # popularity, with a merit of 0.
