@@ -38,7 +38,7 @@ from ltocf.search.candidates import (
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial
-from ltocf.search.mixing import fit_mix, pooled
+from ltocf.search.mixing import Opinion, fit_mix, pooled
 from ltocf.search.publishing import Choice
 from ltocf.search.searching import FIRST, Search
 from ltocf.search.trainings import trained_on_validation
@@ -212,7 +212,7 @@ def test_weights_of_a_blend_are_judged_by_users_they_were_not_fitted_to(
 def test_a_blend_of_one_member_is_no_blend(hamlet: Dataset, few: None) -> None:
     """It is that member, whose own figures are the ones that everybody judged."""
     search = Search(hamlet, AUTO, Deadline(600))
-    search.judges.blend = lambda opinions, _: ({0: 1.0}, {"recall@20": 0.99, "ndcg@20": 0.99})  # type: ignore[method-assign, assignment, misc]
+    search.judges.blend = lambda *_: ({0: 1.0}, {"recall@20": 0.99, "ndcg@20": 0.99})  # type: ignore[method-assign]
     found = search.run()
     assert search.blend is None
     assert all(row.recall != 0.99 for row in found.rows)
@@ -429,6 +429,35 @@ def test_a_training_that_its_limit_ends_counts_with_its_best_epoch(
     search = Search(hamlet, AUTO, Deadline(8))
     search.run()
     assert "ltocf" in {trial.name for trial in search.journal.trials.values()}
+
+
+def test_members_of_the_blend_stay_available_when_something_else_is_better_alone(
+    hamlet: Dataset, few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(hamlet, AUTO, Deadline(60))
+    for arm in search.arms:
+        arm.begin(0.0)
+        search._try(arm)
+    offered: list[int] = []
+    begun: list[list[int]] = []
+
+    def blend(opinions: list[Opinion], progress: Progress, firsts: list[int]) -> Any:
+        offered.append(len(opinions))
+        begun.append(firsts)
+        members = {0: 1.0, 1: 0.5} if len(offered) == 1 else {1: 1.0, len(opinions) - 1: 0.5}
+        return members, {"recall@20": 0.1 * len(offered), "ndcg@20": 0.1}
+
+    monkeypatch.setattr(search.judges, "blend", blend)
+    search._blend(patient=False)
+    first = search.arms[0]
+    assert first.best is not None and search.blend is not None
+    before = first.best
+    first.best = replace(before, options={"recent": 0.3}, recall=before.recall + 0.01)
+    search.stale = True
+    search._blend(patient=False)
+    assert offered == [3, 4]
+    assert begun == [[], [1, 3]]
+    assert search.blend.trials == (search.arms[1].best, before)
 
 
 def test_recency_of_a_trained_model_is_chosen_without_training_it_again(

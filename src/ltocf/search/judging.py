@@ -6,7 +6,7 @@ fitted: each half of the users judges weights that were fitted to the other half
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,15 +68,19 @@ class Judges:
         return complete_for(self.split.valid, scorer, self.split.train)
 
     def blend(
-        self, opinions: Sequence[Opinion], progress: Progress = silent
+        self,
+        opinions: Sequence[Opinion],
+        progress: Progress = silent,
+        firsts: Collection[int] = (),
     ) -> tuple[Mix, Metrics]:
         """The best mix of the scorers for all users, and metrics of mixes made in this way: those
-        of each half of the users with the mix fitted to the other half."""
+        of each half of the users with the mix fitted to the other half. `firsts` as in
+        `fit_mix`."""
         pool = pooled(opinions, self.users, self.split.valid, progress)
         figures: Metrics = {}
         for judging in (self.half, ~self.half):
             progress("blending", 0, None, "weighing")
-            judged = pool.of(judging).metrics(fit_mix(pool.of(~judging)))
+            judged = pool.of(judging).metrics(fit_mix(pool.of(~judging), firsts=firsts))
             share = float(judging.mean())
             figures = {name: figures.get(name, 0.0) + share * of for name, of in judged.items()}
-        return fit_mix(pool), figures
+        return fit_mix(pool, firsts=firsts), figures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,13 +87,21 @@ class _Tried(NamedTuple):
     weights: Mix
 
 
-def fit_mix(pool: Pool, most: int = 3) -> Mix:
+def fit_mix(pool: Pool, most: int = 3, firsts: Collection[int] = ()) -> Mix:
     """Up to `most` scorers and their weights, chosen so that held-out pairs are ranked best.
 
     Start with the best scorer and add the one that gains most. After each addition, every earlier
-    member but the first is replaced if another scorer gains more in its place."""
+    member but the first is replaced if another scorer gains more in its place. What is best alone
+    is not always best with others, so this begins with each of `firsts` too."""
     alone = [pool.ndcg({member: 1.0}) for member in range(len(pool.scores))]
-    mix = _Tried(max(alone), {int(np.argmax(alone)): 1.0})
+    begun = {int(np.argmax(alone)), *firsts}
+    grown = [_grown(pool, _Tried(alone[member], {member: 1.0}), most) for member in sorted(begun)]
+    mix = max(grown, key=lambda tried: tried.ndcg)
+    return {member: round(weight, 4) for member, weight in mix.weights.items()}
+
+
+def _grown(pool: Pool, mix: _Tried, most: int) -> _Tried:
+    """The mix with more members, as many as gain."""
     while len(mix.weights) < min(most, len(pool.scores)):
         larger = _joined(pool, mix.weights)
         if larger.ndcg < mix.ndcg * WORTH:
@@ -102,7 +110,7 @@ def fit_mix(pool: Pool, most: int = 3) -> Mix:
         for member in list(mix.weights)[1:-1]:
             rest = {other: weight for other, weight in mix.weights.items() if other != member}
             mix = max(mix, _joined(pool, rest), key=lambda tried: tried.ndcg)
-    return {member: round(weight, 4) for member, weight in mix.weights.items()}
+    return mix
 
 
 def _joined(pool: Pool, weights: Mix) -> _Tried:

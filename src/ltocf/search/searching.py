@@ -9,6 +9,7 @@ is judged better than the saved one is fitted to all pairs and saved in its plac
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
@@ -26,6 +27,7 @@ from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial
 from ltocf.search.judging import Judges
+from ltocf.search.mixing import Opinion
 from ltocf.search.publishing import Choice, WholeModels
 from ltocf.search.results import Keeper, Row, SearchResult, report
 from ltocf.training.protocol import with_validation
@@ -42,6 +44,11 @@ FAR = 1.05  # a model this many times as good as the saved one is saved at once
 SHORT = 5.0  # least seconds of which a share of time is computed
 TESTING = 0.08  # the largest share of the time kept for the test, if need be on some users only
 SAVING = 1.0  # seconds to write a version, until one was written
+
+
+class Judged(NamedTuple):
+    trial: Trial
+    opinion: Opinion
 
 
 class Search:
@@ -76,6 +83,7 @@ class Search:
             self.saved = Choice.restored(self.journal)
         blended = self.saved is not None and len(self.saved.trials) > 1
         self.blend: Choice | None = self.saved if blended else None
+        self.members: list[Judged] = []  # of the blend
         self.model: Model | None = None
         self.doubted = False  # some users preferred what is saved to what was tried last
 
@@ -225,16 +233,29 @@ class Search:
         self._tell("blending")
         try:
             with self.deadline.limit(max(self.left(), 0.0), self.progress) as progress:
-                mix, judged = self.judges.blend([arm.opinion(progress) for arm in arms], progress)
+                pool = self._pool(progress)
+                members = {one.trial.key for one in self.members}
+                firsts = [place for place, one in enumerate(pool) if one.trial.key in members]
+                opinions = [one.opinion for one in pool]
+                mix, judged = self.judges.blend(opinions, progress, firsts)
         except OutOfTime:
             return
         self.blending, self.stale = time.perf_counter() - started, False
         self.blended_at = self.deadline.elapsed
-        trials = tuple(_best(arms[member]) for member in mix)
+        trials = tuple(pool[member].trial for member in mix)
         figures = judged["recall@20"], judged["ndcg@20"]
         made = Choice(trials, tuple(mix.values()), *figures)
         if len(trials) > 1 and (self.blend is None or made.merit > self.blend.merit):
-            self.blend = made
+            self.blend, self.members = made, [pool[member] for member in mix]
+
+    def _pool(self, progress: Progress) -> list[Judged]:
+        """What a blend may be made of: the best of each candidate, and the members of the blend so
+        far. What has become better alone may go less well with the others."""
+        best = [Judged(_best(arm), arm.opinion(progress)) for arm in self.tried]
+        known = {one.trial.key for one in best}
+        # A trained model that was surpassed is gone, and with it what its fit to all pairs needs.
+        older = [one for one in self.members if MODELS[one.trial.name].solved()]
+        return best + [one for one in older if one.trial.key not in known]
 
     def _save_first(self) -> None:
         """Save popularity, which takes a second, so that there is a usable run at once."""
