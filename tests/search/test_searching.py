@@ -268,6 +268,29 @@ def test_a_candidate_that_takes_too_long_is_stopped_and_the_others_go_on(
     assert found.choice.short != "rp3beta"
 
 
+def test_settings_that_take_too_long_are_tried_again_and_then_passed_over_for_others(
+    hamlet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search(hamlet, AUTO, Deadline(60))
+    (arm,) = (arm for arm in search.arms if arm.name == "rp3beta")
+    arm.begin(0.0)
+    search._try(arm)
+    slow = arm.next
+    arm.stopped_after(10.0)
+    assert arm.open
+    assert arm.next == slow
+    assert arm.seconds() == 20.0  # the next attempt gets more time
+    arm.stopped_after(80.0)
+    assert arm.open
+    assert arm.next not in (None, slow)
+    search._try(arm)
+    assert arm.seconds() < 20.0
+    assert slow not in [trial.options for trial in search.journal.trials.values()]
+    for _ in range(2):
+        arm.stopped_after(10.0)
+    assert arm.note == "stopped after 10 seconds"
+
+
 def test_a_model_that_does_not_fit_is_passed_over(
     hamlet: Dataset, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

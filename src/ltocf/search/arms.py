@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
@@ -30,6 +31,7 @@ ANOTHER_START = 0.05  # expected gain of a candidate's second start over its fir
 FIRST_STEP = 0.02  # average gain of a candidate's first change of a setting, as a share
 WORTH = 3e-4  # a smaller expected gain is not worth a trial
 NEWS = 0.5  # weight of the latest trial in the expected gain of the next
+STOPS = 4  # trials that take too long, after which a candidate is given up
 
 Fitted = Callable[[Options, Scorer], None]
 
@@ -53,7 +55,9 @@ class Arm:
         self.journal, self.costs = journal, costs
         self.gain = promise_of(name, split, config)
         self.note = ""  # why it is not tried any more
-        self._stopped = False
+        self._stops = 0
+        self._stopped_after = 0.0  # seconds, if the next trial was tried before
+        self._slow: list[Options] = []  # settings that took too long twice
         self._starts = 0  # starts that have not been tried
         self.best: Trial | None = None
         self.next: Options | None = None
@@ -68,9 +72,17 @@ class Arm:
     def open(self) -> bool:
         return not self.note and (self._steps is None or self.next is not None)
 
+    @property
+    def why_not(self) -> str:
+        """Why nothing was judged."""
+        if self.note or not self._stopped_after:
+            return self.note or "not tried: no time left"
+        return f"stopped after {self._stopped_after:.0f} seconds"
+
     def seconds(self) -> float:
         """The expected seconds of the next trial."""
-        return self.judging + (0.0 if self._only_recency() else self._fitting())
+        usual = self.judging + (0.0 if self._only_recency() else self._fitting())
+        return max(usual, 2 * self._stopped_after)
 
     @property
     def judging(self) -> float:
@@ -127,6 +139,7 @@ class Arm:
             self._model, self._opinion = model, rating.opinion
             self._keep(model)
         self.journal.add_trial(trial)
+        self._stopped_after = 0.0
         self._advance(trial.merit)
         return trial
 
@@ -153,12 +166,19 @@ class Arm:
         self.note = note
 
     def stopped_after(self, seconds: float) -> None:
-        """Note that a trial took too long. If it was the first, it may have spent its time
-        compiling, so the candidate gets a second chance later."""
-        if self.best is not None or self._stopped:
-            self.close(f"stopped after {seconds:.0f} seconds")
-        self._stopped = True
+        """Note that a trial took too long. It may have spent its time compiling, or other programs
+        kept the machine busy, so it gets a second chance later, with more time. After that, other
+        settings are tried."""
+        self._stops += 1
         self.costs.learn(self.name, self.next or {}, self.split.train, 2 * seconds)
+        if not self._stopped_after:
+            self._stopped_after = seconds
+        elif self.best is None or self._stops >= STOPS:
+            self.close(f"stopped after {seconds:.0f} seconds")
+        else:
+            self._slow.append(self.next or {})
+            self._stopped_after = 0.0
+            self._advance(-math.inf)
 
     def _learn(self, trial: Trial, *, quick: bool) -> bool:
         """Update the expected gain. Returns whether the trial is the best so far."""
@@ -226,12 +246,19 @@ class Arm:
         assert self._steps is not None
         try:
             self.next = next(self._steps) if merit is None else self._steps.send(merit)
-            while (known := self.journal.find(self.name, self.next)) is not None:
-                self.next = self._steps.send(known.merit)
+            while (known := self._known(self.next)) is not None:
+                self.next = self._steps.send(known)
         except StopIteration:
             self.next = None
         if self.best is not None and self.gain < WORTH:
             self.next = None  # further changes would gain next to nothing
+
+    def _known(self, options: Options) -> float | None:
+        """The merit of settings that were tried."""
+        if options in self._slow:
+            return -math.inf
+        trial = self.journal.find(self.name, options)
+        return None if trial is None else trial.merit
 
     def _go_on(self, earlier: list[Trial]) -> None:
         self.best = max(earlier, key=lambda trial: trial.merit)

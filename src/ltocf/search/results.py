@@ -66,7 +66,7 @@ def report(
         )
     for arm in arms:
         if arm.best is None:
-            rows.append(Row(arm.name, 0.0, None, None, arm.note or "not tried: no time left"))
+            rows.append(Row(arm.name, 0.0, None, None, arm.why_not))
     if blend is not None:
         note = CHOSEN if blend is saved else "no better than the best alone"
         rows.insert(0, Row(blend.label, blending_seconds, blend.recall, blend.ndcg, note))
