@@ -83,6 +83,8 @@ def _print_report(report: SearchReport, output: Path, resume: bool) -> None:
             say("stopped before anything was saved; start again with the same command")
         return
     print(f"chosen: {report.chosen}")
+    if report.saved and report.saved[-1]["provisional"]:
+        print("no time was left to train it on all pairs: this is what validation judged")
     if report.metrics:
         some = f" of {report.sampled_users:,} users (of all: ltocf evaluate {output})"
         print(f"test  {metric_line(report.metrics)}{some if report.sampled_users else ''}")

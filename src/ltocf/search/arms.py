@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
+from hashlib import blake2b
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
@@ -62,7 +63,8 @@ class Arm:
         self.best: Trial | None = None
         self.next: Options | None = None
         self._opinion: Opinion | None = None
-        self._model: Model | None = None
+        self._model: Model | None = None  # that of the best
+        self._trained: dict[str, Model] = {}  # all trained models of this search
         self._steps: Generator[Options, float, None] | None = None
         earlier = [trial for trial in journal.trials.values() if trial.name == name]
         if earlier:
@@ -135,9 +137,10 @@ class Arm:
             self.name, options, *judged, kept, judging_seconds,
             elapsed + seconds + judging_seconds, epochs,
         )  # fmt: skip
+        if not MODELS[self.name].solved():
+            self._keep(trial, model)
         if self._learn(trial, quick=quick):
             self._model, self._opinion = model, rating.opinion
-            self._keep(model)
         self.journal.add_trial(trial)
         self._stopped_after = 0.0
         self._advance(trial.merit)
@@ -158,9 +161,16 @@ class Arm:
             if MODELS[self.name].solved():
                 self._model = self._fitted(self.best.options, progress)[0]
             else:
-                self._model = build_model(self.graph, self.name, self.best.options)
-                self._model.restore_(load_file(self._file()))
+                self._model = self.trained(self.best)
         return self._model
+
+    def trained(self, trial: Trial) -> Model:
+        """The model of a trial, trained on train. A resumed search reads it from its file."""
+        if trial.fit_key not in self._trained:
+            model = build_model(self.graph, self.name, trial.options)
+            model.restore_(load_file(self._file(trial)))
+            self._trained[trial.fit_key] = model
+        return self._trained[trial.fit_key]
 
     def close(self, note: str) -> None:
         self.note = note
@@ -217,17 +227,19 @@ class Arm:
             scorer = model.scorer()
         return model, scorer, self.best.epochs
 
-    def _keep(self, model: Model) -> None:
-        """Save a trained model, so that a resumed search need not train it again."""
-        if self.journal.file is not None and not MODELS[self.name].solved():
-            with replacing(self._file()) as temporary:
+    def _keep(self, trial: Trial, model: Model) -> None:
+        """Keep a trained model; save it too, so that a resumed search need not train it again."""
+        self._trained[trial.fit_key] = model
+        if self.journal.file is not None:
+            with replacing(self._file(trial)) as temporary:
                 save_file(
                     {k: v.detach().contiguous() for k, v in model.fitted_state().items()}, temporary
                 )
 
-    def _file(self) -> Path:
+    def _file(self, trial: Trial) -> Path:
         assert self.journal.file is not None
-        return self.journal.file.parent / f"{self.name}.safetensors"
+        digest = blake2b(trial.fit_key.encode(), digest_size=4).hexdigest()
+        return self.journal.file.parent / f"{self.name}-{digest}.safetensors"
 
     def _only_recency(self) -> bool:
         """Whether the next trial only changes the recency of the best, which needs no new fit."""

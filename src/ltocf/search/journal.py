@@ -39,6 +39,12 @@ class Trial:
         return key_of(self.name, self.options)
 
     @property
+    def fit_key(self) -> str:
+        """Identifies the fit. Recency is left out, since it only weighs the histories that the
+        model is asked about."""
+        return key_of(self.name, {k: v for k, v in self.options.items() if k != "recency"})
+
+    @property
     def label(self) -> str:
         return label_of(self.name, self.options)
 
@@ -53,6 +59,7 @@ class Saved:
     ndcg: float | None
     elapsed: float
     model: dict[str, Any] = field(default_factory=dict)
+    provisional: bool = False  # a member has not been trained on all pairs
 
 
 def key_of(name: str, options: Options) -> str:

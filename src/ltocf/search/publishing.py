@@ -1,4 +1,8 @@
-"""Fit the model that is best on validation to all pairs; each member of a blend is fitted once."""
+"""Fit the model that is best on validation to all pairs; each member of a blend is fitted once.
+
+To train on all pairs takes as long as validation's training did. Until there is time for it, a
+provisional model stands in: the parameters that validation judged, on the graph of all pairs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from ltocf.progress import Progress
 from ltocf.search.candidates import loss_settings
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
-from ltocf.search.journal import Journal, Trial, key_of
+from ltocf.search.journal import Journal, Trial
 from ltocf.search.trainings import trained_on_everything, with_other_histories
 from ltocf.training.protocol import everything
 
@@ -30,6 +34,7 @@ class Choice:
     weights: tuple[float, ...]
     recall: float
     ndcg: float
+    provisional: bool = False  # a member has not been trained on all pairs
 
     @classmethod
     def single(cls, trial: Trial) -> Choice:
@@ -49,9 +54,10 @@ class Choice:
         asked = [(member["model"], member["options"]) for member in members]
         trials = tuple(journal.find(*one) or Trial.unjudged(*one) for one in asked)
         if len(trials) == 1:  # perhaps saved before it was judged
-            return cls.single(trials[0])
+            return replace(cls.single(trials[0]), provisional=saved.provisional)
         weights = tuple(float(member["weight"]) for member in members)
-        return cls(trials, weights, saved.recall or 0.0, saved.ndcg or 0.0)
+        figures = saved.recall or 0.0, saved.ndcg or 0.0
+        return cls(trials, weights, *figures, saved.provisional)
 
     @property
     def merit(self) -> float:
@@ -99,10 +105,10 @@ class WholeModels:
         dataset: Dataset,
         config: RunConfig,
         costs: Costs,
-        like: Callable[[Trial, Progress], Model],
+        like: Callable[[Trial], Model],
     ) -> None:
-        """`like` gives the model of a trial, fitted to train. A trained model takes over what that
-        one found out for a training on all pairs, such as times."""
+        """`like` gives the trained model of a trial, fitted to train. A training on all pairs takes
+        over what that one found out, such as times."""
         self.dataset = replace(dataset, split=everything(dataset.split))
         self.config, self.costs, self.like = config, costs, like
         self.graph = BipartiteGraph(self.dataset.split.train)
@@ -111,15 +117,36 @@ class WholeModels:
     def seconds(self, *trials: Trial) -> float:
         """How long `fit` is expected to take for all of these."""
         train = self.dataset.split.train
-        new = {_key(trial): trial for trial in trials if _key(trial) not in self._fitted}
+        new = {trial.fit_key: trial for trial in trials if trial.fit_key not in self._fitted}
         return sum(self.costs.fitting(one.name, one.options, train) for one in new.values())
+
+    def untrained(self, choice: Choice) -> bool:
+        """Whether a member of it has to be trained on all pairs."""
+        return any(
+            not MODELS[trial.name].solved() and trial.fit_key not in self._fitted
+            for trial in choice.trials
+        )
+
+    def seconds_for(self, choice: Choice) -> float:
+        """How long `fit` is expected to take. What is provisional takes no time."""
+        if not choice.provisional:
+            return self.seconds(*choice.trials)
+        return self.seconds(*(trial for trial in choice.trials if MODELS[trial.name].solved()))
 
     def fit(self, choice: Choice, progress: Progress) -> Model:
         """The chosen model. Members that the last choice had too are not fitted again."""
-        fitted = {_key(trial): self._member(trial, progress) for trial in choice.trials}
-        self._fitted = fitted
+        fitted, provisional = dict[str, Model](), set[str]()
+        for trial in choice.trials:
+            key = trial.fit_key
+            if choice.provisional and self.untrained(Choice.single(trial)):
+                fitted[key] = build_model(self.graph, trial.name, trial.options)
+                fitted[key].restore_(self.like(trial).fitted_state())
+                provisional.add(key)
+            else:
+                fitted[key] = self._member(trial, progress)
+        self._fitted = {key: model for key, model in fitted.items() if key not in provisional}
         members = [
-            with_other_histories(fitted[_key(trial)], self.graph, trial.name, trial.options)
+            with_other_histories(fitted[trial.fit_key], self.graph, trial.name, trial.options)
             for trial in choice.trials
         ]
         if len(members) == 1:
@@ -131,7 +158,7 @@ class WholeModels:
         return model.eval()
 
     def _member(self, trial: Trial, progress: Progress) -> Model:
-        key = _key(trial)
+        key = trial.fit_key
         if key in self._fitted:
             return self._fitted[key]
         started = time.perf_counter()
@@ -142,19 +169,12 @@ class WholeModels:
             model.initialise_(self.config.seed)
         else:
             model = trained_on_everything(
-                trial, self.like(trial, progress), self.dataset, self.config, progress
+                trial, self.like(trial), self.dataset, self.config, progress
             )
         seconds = time.perf_counter() - started
         self.costs.learn(trial.name, trial.options, self.dataset.split.train, seconds)
         self._fitted[key] = model
         return model
-
-
-def _key(trial: Trial) -> str:
-    """Identifies a fit. Recency is left out, since it only weighs the histories that the model is
-    asked about."""
-    options = {key: value for key, value in trial.options.items() if key != "recency"}
-    return key_of(trial.name, options)
 
 
 def _without_name(model: Mapping[str, Any]) -> dict[str, Any]:

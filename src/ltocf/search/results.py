@@ -68,7 +68,12 @@ def report(
         if arm.best is None:
             rows.append(Row(arm.name, 0.0, None, None, arm.why_not))
     if blend is not None:
-        note = CHOSEN if blend is saved else "no better than the best alone"
+        if saved is not None and blend.model() == saved.model():
+            note = CHOSEN
+        elif saved is not None and blend.merit > saved.merit:
+            note = "better, but there was no time to fit it to all pairs"
+        else:
+            note = "no better than the best alone"
         rows.insert(0, Row(blend.label, blending_seconds, blend.recall, blend.ndcg, note))
     return rows
 

@@ -9,6 +9,7 @@ is judged better than the saved one is fitted to all pairs and saved in its plac
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 from ltocf.config import RunConfig
@@ -140,8 +141,9 @@ class Search:
         return self.keeper is not None and self.saved is not None and not self.saved.merit
 
     def _is_saved(self, choice: Choice) -> bool:
-        """Whether this, or something as good, is saved."""
-        return self.saved is not None and choice.merit <= self.saved.merit
+        """Whether this, or something as good, is saved, trained on all pairs."""
+        saved = self.saved
+        return saved is not None and choice.merit <= saved.merit and not saved.provisional
 
     @property
     def _unjudged(self) -> Arm | None:
@@ -253,9 +255,7 @@ class Search:
         far. What has become better alone may go less well with the others."""
         best = [Judged(_best(arm), arm.opinion(progress)) for arm in self.tried]
         known = {one.trial.key for one in best}
-        # A trained model that was surpassed is gone, and with it what its fit to all pairs needs.
-        older = [one for one in self.members if MODELS[one.trial.name].solved()]
-        return best + [one for one in older if one.trial.key not in known]
+        return best + [one for one in self.members if one.trial.key not in known]
 
     def _save_first(self) -> None:
         """Save popularity, which takes a second, so that there is a usable run at once."""
@@ -278,28 +278,38 @@ class Search:
                 self._keep(Choice.unjudged(name, options), progress)
 
     def _save(self, *, patient: bool) -> None:
-        """Fit the best to all pairs and save it, unless it is saved. If `patient`, only if that
-        takes a small part of the time, or if it is far better."""
-        best = self.best
+        """Save the best, unless it is saved. If `patient`, only if that takes a small part of the
+        time, or if it is far better."""
+        best, saved = self.best, self.saved
         if best is None or self._is_saved(best):
             return
-        if self.saved and best.model() == self.saved.model():
+        again = saved is not None and best.model() == saved.model()
+        if again and saved is not None and not saved.provisional:
             self.saved = best  # it was saved before it was judged
             return
         if self._unjudged is not None:
             return
         if patient and self.keeper is None:
             return  # there is nowhere to save it before the end
-        seconds = CARE * (self.whole.seconds(*best.trials) + self.saving)
+        # A training on all pairs may take longer than the time that was reserved for it, or be
+        # interrupted, so something is saved before it.
+        if not again and self.whole.untrained(best):
+            self._save_one(replace(best, provisional=True), patient)
+        self._save_one(best, patient)
+
+    def _save_one(self, choice: Choice, patient: bool) -> None:
         since = self.deadline.elapsed - self.saved_at
         # A far better model is saved at once. So is the first judged one: until then, `saved` is
         # popularity, with a merit of 0.
-        far = self.saved is None or best.merit > FAR * self.saved.merit
+        far = self.saved is None or choice.merit > FAR * self.saved.merit
+        seconds = CARE * (self.whole.seconds_for(choice) + self.saving)
         if patient and not far and seconds > SHARE * max(since, SHORT):
             return
-        self._tell(f"saving {best.short}")
-        with self.deadline.limit(self.deadline.left, self.progress) as progress:
-            self._keep(best, progress)
+        self._tell(f"saving {choice.short}")
+        tested = self.testing() if self.saved is not None else 0.0
+        limit = max(self.deadline.left - tested, 0.0)
+        with self.deadline.limit(limit, self.progress) as progress:
+            self._keep(choice, progress)
 
     def _keep(self, choice: Choice, progress: Progress) -> None:
         model = self.whole.fit(choice, progress)
@@ -330,9 +340,9 @@ class Search:
 
         return told
 
-    def _on_train(self, trial: Trial, progress: Progress) -> Model:
+    def _on_train(self, trial: Trial) -> Model:
         (arm,) = [arm for arm in self.arms if arm.name == trial.name]
-        return arm.model(progress)
+        return arm.trained(trial)
 
     def _tell(self, doing: str) -> None:
         best = self.best

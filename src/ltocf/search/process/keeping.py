@@ -79,7 +79,9 @@ class RunKeeper:
             use_version(self.root, version)
         self.version = version
         recall, ndcg = (choice.recall, choice.ndcg) if choice.merit else (None, None)
-        saved = Saved(version, choice.label, recall, ndcg, self.clock(), choice.model())
+        saved = Saved(
+            version, choice.label, recall, ndcg, self.clock(), choice.model(), choice.provisional
+        )
         self.journal.add_saved(saved)
         self.tell(saved)
 
