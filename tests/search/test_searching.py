@@ -576,6 +576,12 @@ def test_ltocf_is_first_tried_with_given_times() -> None:
     assert all(start["learn_times"] == "training" for start in starts)
 
 
+def test_ltocf_learns_its_times_where_its_training_is_short_anyway() -> None:
+    assert starts_of("ltocf", RunConfig(), 0.0, of_degree(20)) == [GIVEN_TIMES, {}]
+    users, items = np.divmod(np.arange(20 * 60), 60)
+    assert starts_of("ltocf", RunConfig(), 0.0, Interactions.build(users, items, 20, 60)) == [{}]
+
+
 def test_cosines_and_softmax_come_first_where_users_and_items_have_few_pairs() -> None:
     first, *others = starts_of("ltocf", RunConfig(), 0.0, of_degree(6))
     assert first == GIVEN_TIMES | {"normalise": True}

@@ -180,7 +180,12 @@ def starts_of(name: str, config: RunConfig, recency: float, train: Interactions)
     if "recency" in usual and (recency or chosen):
         recent = {"recency": recency}
     sparse = CANDIDATES[name].sparse_starts if train.pairs_per_node < FEW_PAIRS else ()
-    starts = [start | recent | given for start in (*sparse, *CANDIDATES[name].starts)]
+    usual_starts = CANDIDATES[name].starts
+    if TrainConfig().epochs_for(train.pairs_per_user) <= SHORT:
+        # With many pairs per user, training by itself is short too, and a depth chosen for others
+        # costs 3 to 8 % on validation (research/experiments-log.md).
+        usual_starts = tuple(start for start in usual_starts if start != GIVEN_TIMES)
+    starts = [start | recent | given for start in (*sparse, *usual_starts)]
     return [start for place, start in enumerate(starts) if start not in starts[:place]]
 
 
