@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from sqlalchemy.exc import SQLAlchemyError
 
 from ltocf.errors import ConfigError, DataError
 from ltocf.service.store.events import Event, EventStore, Quality
@@ -139,3 +140,13 @@ def test_of_a_long_history_the_latest_events_are_read(store):
     found = store.of_users(["ann", "bob", "cem"], most=5)
     assert [event.item for event in found["ann"]] == [f"item {n}" for n in range(7, 12)]
     assert {user: len(theirs) for user, theirs in found.items()} == {"ann": 5, "bob": 1}
+
+
+def test_a_failed_read_is_reported_as_every_failure_of_the_store_and_the_next_one_works(store):
+    store.add([[Event("ann", "tea", 1)]])
+    with store.engine.connect() as connection:
+        connection.exec_driver_sql("ALTER TABLE events RENAME TO gone")
+        with pytest.raises(SQLAlchemyError, match=r"no such table|does not exist"):
+            store.of_users(["ann"])
+        connection.exec_driver_sql("ALTER TABLE gone RENAME TO events")
+    assert [event.item for event in store.of_users(["ann"])["ann"]] == ["tea"]

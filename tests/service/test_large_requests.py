@@ -1,6 +1,7 @@
 """A large request is bounded, done in slices, given up with its request, and delays nobody."""
 
 import asyncio
+import gzip
 import threading
 
 import pytest
@@ -189,3 +190,33 @@ def test_short_lists_are_answered_while_a_large_request_is_computed(serve, names
         return await large
 
     assert asyncio.run(both()).status == 200
+
+
+def test_reasons_of_a_long_history_come_apart_from_the_list_and_are_the_same(
+    serve, names, monkeypatch
+):
+    client = serve("ltocf")
+    target = f"/users/{names[0]}/recommendations?reasons=true"
+    together = client.get(target).json()
+    monkeypatch.setattr("ltocf.service.lists.FEW_TERMS", 0)
+    queued = []
+    queue = client.live.reasons
+    monkeypatch.setattr(client.live, "reasons", lambda slices: queued.append(1) or queue(slices))
+    apart = client.get(target).json()
+    assert queued == [1]
+    assert apart == together
+    assert all(entry["reasons"]["because"] for entry in apart["items"])
+
+
+def test_a_long_answer_is_sent_in_parts_and_read_as_one(serve, names, monkeypatch):
+    monkeypatch.setattr("ltocf.service.lists.PART_BYTES", 1000)
+    body = {"users": names[:30], "k": 20}
+    client = serve("ltocf")
+    whole = client.post("/recommendations", body)
+    monkeypatch.setattr("ltocf.service.routes.common.IN_ONE_PIECE", 0)
+    parts = client.post("/recommendations", body)
+    assert parts.body == whole.body
+    assert len(parts.body) == int(parts.headers["content-length"])
+    small = client.post("/recommendations", body, **{"accept-encoding": "gzip"})
+    assert gzip.decompress(small.body) == whole.body
+    assert len(small.body) == int(small.headers["content-length"])

@@ -15,7 +15,7 @@ from ltocf.recommend.lists import ListOptions, final_scores, make_lists
 from ltocf.recommend.people import Person
 from ltocf.recommend.recommender import Recommender
 from ltocf.recommend.rules import Rules
-from ltocf.service.lists import ListRequest, answer_lists, refuse_too_much, shown_reasons
+from ltocf.service.lists import ListRequest, answer_lists, reasons_text, refuse_too_much
 from ltocf.service.live_quality import ranks_before
 from ltocf.service.problems import Problem
 from ltocf.service.served_model import ServedModel
@@ -137,7 +137,7 @@ def test_an_item_is_called_alike_by_the_shell_and_the_service(shop, ltocf, tmp_p
     best = served_list(served, served.person(user, []), k=1)["items"][0]
     rows = served.item_rows([best["item"]])
     (why,) = reasons_of(recommender.fitted, served.person(user, []), rows)
-    first = shown_reasons(served, why, most=None)["because"][0]
+    first = json.loads("{" + reasons_text(served, why, most=None) + "}")["because"][0]
     assert recommender.explain(user, best["item"]).sentence(1) == f"because of {first['name']}"
     recommender.save(tmp_path / "run")
     code, out, _ = ltocf("explain", tmp_path / "run", "-u", user, "-i", best["item"], "--json")

@@ -188,6 +188,16 @@ def test_no_address_leaves_the_page_blank(browser, site, address):
     page.close()
 
 
+@pytest.mark.parametrize("address", ["#/modell", "#/try-it", "#constructor", "#/<b>"])
+def test_an_address_of_nothing_is_said_with_a_way_to_every_view(open_page, address):
+    page = open_page(address)
+    expect(page.locator("h1")).to_have_text("Nothing is here")
+    expect(page.locator("main code")).to_have_text(address)
+    assert page.locator("nav a[aria-current]").count() == 0
+    page.locator("main").get_by_role("link", name="Model").click()
+    expect(page.locator("h1")).to_have_text("The model")
+
+
 def test_an_event_can_be_taken_back_where_it_was_recorded(open_page, site):
     page = open_page(f"#/people/{site.user}")
     page.wait_for_selector(".entry .add")

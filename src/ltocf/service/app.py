@@ -78,6 +78,9 @@ def create_app(
         docs_url=None,  # FastAPI's pages of documentation load scripts from other sites
         redoc_url=None,
         lifespan=lifespan,
+        # FastAPI's own, which asks for its settings at each request; `tracer` is ours. Old versions
+        # have none and ignore this.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         responses={status: problem for status in (400, 401, 403, 413, 421, 422, 429, 503)},
     )
     app.state.live, app.state.telemetry, app.state.feed = live, telemetry, Feed()

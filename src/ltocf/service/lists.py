@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
-
-import numpy as np
 
 from ltocf.errors import LtocfError
 from ltocf.recommend.explain import Reasons, reasons_of
 from ltocf.recommend.lists import ItemList, ListOptions, make_lists
 from ltocf.recommend.people import Person
-from ltocf.service.json_text import to_json
+from ltocf.service.json_text import numbers_to_json, to_json
 from ltocf.service.problems import Conflict, Problem
 from ltocf.service.served_model import ServedModel
 from ltocf.service.work.slices import Slices
@@ -21,7 +18,9 @@ from ltocf.service.work.slices import Slices
 REASONS = 3  # shown with each item of a list
 SHORT_LIST, FEW_LISTS = 100, 4  # a request for more is a large one
 MOST_ENTRIES, MOST_REASONS = 100_000, 5_000  # of all lists of one request
-SLICE_LISTS, SLICE_ENTRIES, SLICE_REASONS = 8, 1000, 10  # a few milliseconds each
+SLICE_LISTS, SLICE_ENTRIES, SLICE_REASONS = 8, 500, 10  # a millisecond or two each
+PART_BYTES = 2**17  # of a long answer, sent at a time
+FEW_TERMS = 2000  # of the reasons that are found together with a list: items x history
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +44,18 @@ class ListReply:
     found: ItemList
     # Of each item, as JSON, if the request asked for them.
     reasons: list[str] = field(default_factory=list)
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether reasons are still to be added."""
+        wanted = self.wanted.reasons and not self.found.cold
+        return wanted and len(self.reasons) < len(self.found.items)
+
+    @property
+    def terms(self) -> int:
+        """How many terms the reasons of all its items have."""
+        history = self.wanted.person.has(self.wanted.served.seen)
+        return len(history) * len(self.found.items)
 
     @cached_property
     def members(self) -> bytes:
@@ -81,9 +92,11 @@ def refuse_too_much(lists: int, k: int, with_reasons: bool, reordered: bool = Fa
 
 
 def is_short(requests: Sequence[ListRequest]) -> bool:
-    """Whether these take only a moment: few lists, none of them long, with reasons or reordered."""
+    """Whether these take only a moment: few lists, none of them long, reordered or with many
+    reasons."""
     return len(requests) <= FEW_LISTS and not any(
-        one.options.k > SHORT_LIST or one.reasons or one.options.rules.reorder for one in requests
+        one.options.k > (SLICE_REASONS if one.reasons else SHORT_LIST) or one.options.rules.reorder
+        for one in requests
     )
 
 
@@ -98,11 +111,19 @@ def answer_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
 
 
 def written_lists(batch: Sequence[ListRequest]) -> list[ListReply | Exception]:
-    """The same, with their JSON, so that the event loop does not have to write it."""
+    """The same, with their JSON, so that the event loop does not have to write it. Reasons are
+    included if they take no longer than the list, and left to `reason_slices` otherwise."""
     answers = answer_lists(batch)
-    for answer in answers:
+    for place, answer in enumerate(answers):
         if isinstance(answer, ListReply):
-            _ = answer.members
+            few = len(batch) <= FEW_LISTS and answer.wanted.options.k <= SLICE_REASONS
+            if answer.unexplained and few and answer.terms <= FEW_TERMS:
+                try:
+                    answer.reasons += _reasons_of(answer, slice(None))
+                except Problem as refusal:
+                    answers[place] = refusal
+            if not answer.unexplained:
+                _ = answer.members
     return answers
 
 
@@ -115,21 +136,28 @@ def list_slices(requests: Sequence[ListRequest]) -> Slices[list[ListReply]]:
         some = requests[start : start + step]
         found = answer_lists(some)
         yield
-        for wanted, one in zip(some, found, strict=True):
+        for one in found:
             if isinstance(one, Exception):
                 raise one
-            if wanted.reasons and not one.found.cold:
-                yield from _add_reasons(one)
-            _ = one.members
-            answers.append(one)
-        yield
+            answers.append((yield from reason_slices(one)))
+            yield
     return answers
 
 
-def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[ListReply], bytes]]:
-    """The answers and their JSON, a few at a time."""
+def text_slices(requests: Sequence[ListRequest]) -> Slices[tuple[list[ListReply], list[bytes]]]:
+    """The answers and their JSON in parts. To join all of a long answer would take milliseconds in
+    which no other thread can do anything."""
     answers = yield from list_slices(requests)
-    return answers, b",".join(answer.text(with_model=False) for answer in answers)
+    parts, size, some = [], 0, []
+    for place, answer in enumerate(answers, start=1):
+        text = answer.text(with_model=False)
+        some.append(text + b"," if place < len(answers) else text)
+        size += len(text)
+        if size >= PART_BYTES:
+            parts.append(b"".join(some))
+            size, some = 0, []
+            yield
+    return answers, [*parts, *some]
 
 
 def _answers_by(
@@ -146,33 +174,53 @@ def _answers_by(
     return list(map(ListReply, batch, lists))
 
 
-def _add_reasons(reply: ListReply) -> Slices[None]:
-    served, listed = reply.wanted.served, reply.found.items
-    for start in range(0, len(listed), SLICE_REASONS):
-        some = listed[start : start + SLICE_REASONS]
-        try:
-            found = reasons_of(served.fitted, reply.wanted.person, some)
-        except LtocfError as refusal:
-            raise Problem(str(refusal)) from None
-        reply.reasons += [to_json(shown_reasons(served, why)) for why in found]
+def reason_slices(reply: ListReply) -> Slices[ListReply]:
+    """Add the missing reasons and write the list's JSON, a few items at a time."""
+    while reply.unexplained:
+        start = len(reply.reasons)
+        reply.reasons += _reasons_of(reply, slice(start, start + SLICE_REASONS))
         yield
+    _ = reply.members
+    return reply
 
 
-def shown_reasons(served: ServedModel, why: Reasons, most: int | None = REASONS) -> dict[str, Any]:
+def _reasons_of(reply: ListReply, some: slice) -> list[str]:
+    """The reasons of some of a list's items, as JSON."""
+    served = reply.wanted.served
+    try:
+        found = reasons_of(served.fitted, reply.wanted.person, reply.found.items[some])
+    except LtocfError as refusal:
+        raise Problem(str(refusal)) from None
+    return ["{" + reasons_text(served, why) + "}" for why in found]
+
+
+def reasons_text(served: ServedModel, why: Reasons, most: int | None = REASONS) -> str:
     """A score as the sum of the part from the user's own vector, popularity, the largest
-    contributions of the history, and the rest."""
-    largest = np.argsort(-np.abs(why.contributions), kind="stable")[:most]
-    shown = np.sort(largest)  # they come largest first
-    because = [
-        {**served.item(item), "contribution": contribution}
-        for item, contribution in zip(
-            why.items[shown].tolist(), why.contributions[shown].tolist(), strict=True
-        )
-    ]
-    return {
-        "score": why.score,
-        "own": why.own,
-        "popularity": why.popularity,
-        "because": because,
-        "others": float(np.delete(why.contributions, shown).sum()),
-    }
+    contributions of the history, and the rest: as JSON without braces."""
+    first, end = _largest(why, len(why.items) if most is None else most)
+    shown = [*range(first), *range(end, len(why.items))]
+    others = float(why.contributions[first:end].sum())
+    terms = why.contributions[shown].tolist()
+    score, own, popularity, rest, *numbers = numbers_to_json(
+        [why.score, why.own, why.popularity, others, *terms]
+    )
+    because = ",".join(
+        f'{{{served.item_text(item)},"contribution":{number}}}'
+        for item, number in zip(why.items[shown].tolist(), numbers, strict=True)
+    )
+    return (
+        f'"score":{score},"own":{own},"popularity":{popularity},"because":[{because}],'
+        f'"others":{rest}'
+    )
+
+
+def _largest(why: Reasons, most: int) -> tuple[int, int]:
+    """The largest contributions by their absolute values are those before the first place and from
+    the second one on: they come in order, so that large ones are at both ends."""
+    sizes, first, end = why.contributions, 0, len(why.contributions)
+    while first + len(sizes) - end < most and first < end:
+        if abs(sizes[first]) >= abs(sizes[end - 1]):
+            first += 1
+        else:
+            end -= 1
+    return first, end

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path, Query, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.types import Receive, Scope, Send
 
 from ltocf.data.interactions import shorten_id
 from ltocf.errors import LtocfError
@@ -21,6 +22,7 @@ from ltocf.service.wire.replies import ProblemOut
 from ltocf.service.wire.requests import ANYTHING, MOST_K, AlikeBy, RuleTexts, SearchText, Text
 
 T = TypeVar("T")
+IN_ONE_PIECE = 2**18  # bytes of an answer; to copy more would take a millisecond
 
 
 class AnyText(Convertor[str]):
@@ -67,6 +69,31 @@ def answer(value: Any, status: int = 200) -> Response:
 
 def of_json(text: bytes, status: int = 200) -> Response:
     return Response(text, status, media_type="application/json")
+
+
+class LongJson(Response):
+    """JSON that is sent in parts, with other requests in between."""
+
+    media_type = "application/json"
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self._parts = parts
+        super().__init__(headers={"content-length": str(sum(map(len, parts)))})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **head})
+        for place, part in enumerate(self._parts, start=1):
+            more = place < len(self._parts)
+            await send({"type": "http.response.body", "body": part, "more_body": more})
+            await asyncio.sleep(0)
+
+
+def of_parts(parts: Sequence[bytes]) -> Response:
+    """Long JSON in parts, short JSON in one piece, which can be sent in one packet."""
+    if sum(map(len, parts)) <= IN_ONE_PIECE:
+        return of_json(b"".join(parts))
+    return LongJson(parts)
 
 
 def of_problem(error: Problem | LtocfError) -> Response:

@@ -4,15 +4,15 @@ or without reasons."""
 from __future__ import annotations
 
 import re
+import time
 
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ltocf.errors import LtocfError
 from ltocf.service.problems import Problem
 from ltocf.service.routes.common import NO_RULES, of_json, of_problem
-from ltocf.service.routes.recommendations import LIST_PATH, USUAL_K, list_for, router
+from ltocf.service.routes.recommendations import LIST_PATH, USUAL_K, list_for, report, router
 
 # Only ids that need no decoding, and options in the order of the documentation.
 PATH = re.compile(r"/users/([A-Za-z0-9_-]{1,64})/recommendations")
@@ -33,16 +33,21 @@ class PlainLists:
             path, query = PATH.fullmatch(scope["path"]), QUERY.fullmatch(scope["query_string"])
             if path is not None and query is not None:
                 scope["route"] = self._route  # for middleware that counts requests by route
-                response = await _list(Request(scope, receive), path[1], *query.groups())
-                await response(scope, receive, send)
+                await _answer(Request(scope, receive), send, path[1], *query.groups())
                 return
         await self.app(scope, receive, send)
 
 
-async def _list(request: Request, user: str, k: bytes | None, reasons: bytes | None) -> Response:
+async def _answer(
+    request: Request, send: Send, user: str, k: bytes | None, reasons: bytes | None
+) -> None:
+    started = time.perf_counter()
     options = USUAL_K if k is None else int(k), False, None, (), reasons is not None, NO_RULES
     try:
         reply = await list_for(request, user, options)
     except (Problem, LtocfError) as refusal:
-        return of_problem(refusal)
-    return of_json(reply.text(with_model=True))
+        await of_problem(refusal)(request.scope, request.receive, send)
+        return
+    seconds = time.perf_counter() - started
+    await of_json(reply.text(with_model=True))(request.scope, request.receive, send)
+    report(request, [reply], seconds)  # afterwards, since the client need not wait for it

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -25,8 +25,9 @@ from ltocf.service.lists import (
     ListRequest,
     is_short,
     list_slices,
+    reason_slices,
+    reasons_text,
     refuse_too_much,
-    shown_reasons,
     text_slices,
 )
 from ltocf.service.observing.feed import NAMED, ShownList
@@ -37,11 +38,11 @@ from ltocf.service.routes.common import (
     K,
     Ruled,
     UserPath,
-    answer,
     check_k,
     known_person,
     live_of,
     of_json,
+    of_parts,
     rules_of,
     while_connected,
 )
@@ -79,19 +80,20 @@ async def recommend(
 ) -> Response:
     """The best items for a user, who may be new. Before their first event they get what is popular
     now."""
-    reply = await list_for(
-        request, user, (k, keep_seen, candidates, exclude, reasons, rules), without
-    )
+    started = time.perf_counter()
+    options = k, keep_seen, candidates, exclude, reasons, rules
+    reply = await list_for(request, user, options, without)
+    if not without:  # a list "as if" was not shown to the person
+        report(request, [reply], time.perf_counter() - started)
     return of_json(reply.text(with_model=True))
 
 
 async def list_for(
     request: Request, user: str, asked: Options, without: Sequence[Id] = ()
 ) -> ListReply:
-    """The list of one user, which is also reported to feed and experiment."""
+    """The list of one user."""
     live = live_of(request)
     served, arm = live.served_for(user)
-    started = time.perf_counter()
     options = _options(live, served, 1, *asked)
 
     def request_of(person: Person, stale: bool) -> ListRequest:
@@ -102,12 +104,11 @@ async def list_for(
     if is_short([options]):
         with live.short():
             reply = await live.short_list(served, user, request_of)
+        await _explain(request, [reply])
     else:
         (person,), stale = await live.people(served, [user])
         slices = list_slices([request_of(person, stale)])
         (reply,) = await while_connected(request, live.reasons(slices))
-    if not without:  # a list "as if" was not shown to the person
-        _shown(request, [reply], time.perf_counter() - started)
     return reply
 
 
@@ -126,12 +127,21 @@ async def recommend_many(request: Request, body: Annotated[ListsIn, Body()]) -> 
     if is_short(wanted):
         with live.short():
             lists = await asyncio.gather(*map(live.short_lists, wanted))
-        text = b",".join(reply.text(with_model=False) for reply in lists)
+        await _explain(request, lists)
+        parts = [b",".join(reply.text(with_model=False) for reply in lists)]
     else:
         queue = live.reasons if len(wanted) == 1 else live.large
-        lists, text = await while_connected(request, queue(text_slices(wanted)))
-    _shown(request, lists, time.perf_counter() - started)
-    return of_json(b'{"model":%s,"lists":[%s]}' % (to_json(served.version).encode(), text))
+        lists, parts = await while_connected(request, queue(text_slices(wanted)))
+    report(request, lists, time.perf_counter() - started)
+    head = b'{"model":%s,"lists":[' % to_json(served.version).encode()
+    return of_parts([head, *parts, b"]}"])
+
+
+async def _explain(request: Request, lists: Sequence[ListReply]) -> None:
+    """Add the reasons that took too long to be found together with the lists."""
+    for reply in lists:
+        if reply.unexplained:
+            await while_connected(request, live_of(request).reasons(reason_slices(reply)))
 
 
 async def _of_users(live: Engine, users: Sequence[str], options: Options) -> list[ListRequest]:
@@ -144,13 +154,16 @@ async def _of_users(live: Engine, users: Sequence[str], options: Options) -> lis
         found, stale = await live.people(model, theirs)
         made[model] = replace(_options(live, model, len(users), *options), stale=stale)
         people[model] = iter(found)
-    return [
-        replace(made[model], person=next(people[model]), user=user, arm=arm)
-        for user, (model, arm) in zip(users, arms, strict=True)
-    ]
+    requests = []
+    for user, (model, arm) in zip(users, arms, strict=True):
+        one, person = made[model], next(people[model])
+        # `replace` takes several times as long, and all requests wait for the event loop.
+        given = one.served, person, one.options, user, one.reasons, arm, one.stale
+        requests.append(ListRequest(*given))
+    return requests
 
 
-def _shown(request: Request, lists: Sequence[ListReply], seconds: float) -> None:
+def report(request: Request, lists: Sequence[ListReply], seconds: float) -> None:
     """Report lists that were shown: a few to the feed, all to the experiment, if there is one."""
     for reply in lists[:FEW_LISTS]:
         request.app.state.feed.add(_line(reply, seconds))
@@ -222,11 +235,12 @@ async def explain(
     else:
         person = Person.of_history(served.item_rows(history or []))
 
-    def find() -> Slices[dict[str, Any]]:
+    def find() -> Slices[str]:
         (why,) = reasons_of(served.fitted, person, np.array([row], np.int32))
         yield
-        return shown_reasons(served, why, most=None)
+        return reasons_text(served, why, most=None)
 
     found = await live.reasons(find())
     about = {"model": served.version, "item": served.item(row)}
-    return answer(about | ({} if user is None else {"user": user}) | found)
+    about |= {} if user is None else {"user": user}
+    return of_json(f"{{{to_json(about)[1:-1]},{found}}}".encode())

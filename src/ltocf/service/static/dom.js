@@ -59,7 +59,7 @@ export function toast(text, undo) {
 }
 
 export const count = (n) => Number(n).toLocaleString("en");
-export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)}\u00a0%`; // never parted at the end of a line
 export const small = (number) => (Math.abs(number) >= 100 ? number.toFixed(0) : Number(number.toPrecision(3)).toString());
 export const digits = (number) => (Math.abs(number) >= 100 ? number.toFixed(0) : number.toPrecision(3)); // as many in each line
 export const milliseconds = (number) => (number === null || number === undefined ? "–" : number >= 1000 ? `${small(number / 1000)} s` : `${small(number)} ms`);

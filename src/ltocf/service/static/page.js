@@ -15,6 +15,7 @@ const VIEWS = new Map([
   ["live", { title: "Live", view: live }],
   ["model", { title: "Model", view: model }],
 ]);
+const START = new Set(["", "main"]); // the skip link is no view
 let visit = 0; // counts the views shown, so that a late answer does not paint over a newer view
 
 // An address that somebody typed may hold a % that encodes nothing.
@@ -22,12 +23,21 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; }
 }
 
+const NOTHING = {
+  title: "Nothing is here",
+  view: () => show(
+    h("h1", {}, NOTHING.title),
+    h("p", { class: "lead" }, "This page has no view at ", h("code", {}, decoded(location.hash)), ". It has these:"),
+    h("ul", { class: "card plain narrow" }, [...VIEWS].map(([name, { title }]) => h("li", {}, h("a", { href: `#/${name}`, class: "name" }, title))))),
+};
+
 async function route() {
   const shown = ++visit;
   const current = () => shown === visit;
-  const [, name = "try", ...rest] = location.hash.split("/");
-  const known = VIEWS.has(name) ? name : "try";
-  const { title, view, one } = VIEWS.get(known);
+  const address = location.hash.replace(/^#\/*/, "");
+  const [name, ...rest] = START.has(address) ? ["try"] : address.split("/");
+  const known = VIEWS.has(name) ? name : null;
+  const { title, view, one } = VIEWS.get(known) ?? NOTHING;
   const id = one && rest.length && rest[0] !== "" ? decoded(rest.join("/")) : undefined;
   document.title = `${id ?? title} – ltocf`;
   for (const link of document.querySelectorAll("nav a")) {

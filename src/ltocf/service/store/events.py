@@ -23,7 +23,7 @@ from ltocf.errors import DataError
 from ltocf.service.problems import Busy
 from ltocf.service.store import forgetting
 from ltocf.service.store.counts import count_people
-from ltocf.service.store.databases import connect, display_name, exclusive
+from ltocf.service.store.databases import DirectQuery, connect, display_name, exclusive
 from ltocf.service.store.impressions import (
     Impression,
     ShownQuality,
@@ -88,6 +88,7 @@ class EventStore:
         self.id = about["id"]
         self.weigh = about.get("weigh")  # the weight of each kind of event, as text
         database = engine.url.database or ""
+        self._of_user = DirectQuery(engine, OF_USER)
         self._path = Path(database) if engine.dialect.name == "sqlite" else None
         self._file = self._identity()
 
@@ -178,30 +179,27 @@ class EventStore:
         without events are left out."""
         names = {forgetting.marker(self.id, user): user for user in users}
         found: dict[str, list[Event]] = {}
-        with self.engine.connect() as connection:
-            for start in range(0, len(users), SOME):
-                some = list(users[start : start + SOME])
-                for row in self._latest(connection, some, after, most):
-                    user = names.get(row[0], row[0])
-                    event = Event(user, row.item, row.time, row.kind, row.key, row.number)
-                    found.setdefault(user, []).append(event)
+        for start in range(0, len(users), SOME):
+            some = list(users[start : start + SOME])
+            for user, *others in self._latest(some, after, most):
+                name = names.get(user, user)
+                found.setdefault(name, []).append(Event(name, *others))
         return {user: events[::-1] for user, events in found.items()}
 
     def _latest(
-        self, connection: sa.Connection, users: list[str], after: int, most: int
-    ) -> Sequence[sa.Row[Any]]:
+        self, users: list[str], after: int, most: int
+    ) -> Sequence[tuple[Any, ...] | sa.Row[Any]]:
         """The latest events first."""
         markers = [forgetting.marker(self.id, user) for user in users]
         values: dict[str, Any] = {"after": after, "most": most}
         if len(users) == 1:
-            one = {"user": users[0], "marker": markers[0]}
-            return connection.execute(OF_USER, values | one).all()
-        rows = connection.execute(OF_USERS, values | {"users": users + markers}).all()
+            return self._of_user.all(values | {"user": users[0], "marker": markers[0]})
+        with self.engine.connect() as connection:
+            rows = connection.execute(OF_USERS, values | {"users": users + markers}).all()
         if len(rows) < most:
             return rows
         # One of them has very many events (it may be a program), which would crowd out the others'.
-        parts = [self._latest(connection, [user], after, most) for user in users]
-        return [row for part in parts for row in part]
+        return [row for user in users for row in self._latest([user], after, most)]
 
     def since(self, number: int) -> list[Event]:
         """All events after this number, in order."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import re
+import zlib
+from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -12,11 +13,12 @@ LEAST_BYTES = 2000  # a shorter answer would not save a packet
 MANY_BYTES = 100_000  # about a millisecond of compressing
 LEVEL = 1  # on lists, most of the gain of higher levels for a tenth of the time
 KINDS = (b"application/json", b"text/")
+GZIP = 31  # what zlib calls the form of gzip
 REFUSED = re.compile(rb"\s*q\s*=\s*0(\.0*)?\s*")
 
 
 class Compression:
-    """ASGI middleware for answers that are sent in one piece. If an answer contained a secret as
+    """ASGI middleware for answers whose length is known. If an answer contained a secret as
     well as text chosen by a client, its compressed length could reveal the secret (the BREACH
     attack); none of our answers contains one."""
 
@@ -28,32 +30,34 @@ class Compression:
             await self.app(scope, receive, send)
             return
         start: Message | None = None
+        parts: list[bytes] = []
 
         async def send_small(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
-                start = message
+                if _fits(message):
+                    start = message
+                else:
+                    await send(message)
                 return
-            if start is not None:
-                head, start = start, None
-                body = message.get("body", b"")
-                if not message.get("more_body") and len(body) >= LEAST_BYTES and _fits(head):
-                    # Large answers on another thread, since all requests wait for the event loop.
-                    pressed = (
-                        await asyncio.to_thread(_compress, body)
-                        if len(body) > MANY_BYTES
-                        else _compress(body)
-                    )
-                    message = {**message, "body": pressed}
-                    head = {**head, "headers": _headers(head, len(message["body"]))}
-                await send(head)
-            await send(message)
+            if start is None:
+                await send(message)
+                return
+            parts.append(message.get("body", b""))
+            if message.get("more_body"):
+                return
+            # Large answers on another thread, since all requests wait for the event loop.
+            many = sum(map(len, parts)) > MANY_BYTES
+            pressed = await asyncio.to_thread(_compress, parts) if many else _compress(parts)
+            await send({**start, "headers": _headers(start, len(pressed))})
+            await send({**message, "body": pressed})
 
         await self.app(scope, receive, send_small)
 
 
-def _compress(body: bytes) -> bytes:
-    return gzip.compress(body, LEVEL, mtime=0)
+def _compress(parts: Sequence[bytes]) -> bytes:
+    press = zlib.compressobj(LEVEL, wbits=GZIP)
+    return b"".join([*map(press.compress, parts), press.flush()])
 
 
 def _wanted(scope: Scope) -> bool:
@@ -72,7 +76,8 @@ def _is_gzip(offer: bytes) -> bool:
 def _fits(head: Message) -> bool:
     headers = {name.lower(): value for name, value in head.get("headers", ())}
     plain = b"content-encoding" not in headers
-    return plain and headers.get(b"content-type", b"").startswith(KINDS)
+    long = int(headers.get(b"content-length", 0)) >= LEAST_BYTES
+    return plain and long and headers.get(b"content-type", b"").startswith(KINDS)
 
 
 def _headers(head: Message, length: int) -> list[tuple[bytes, bytes]]:

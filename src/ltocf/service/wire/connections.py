@@ -72,8 +72,9 @@ def limited_protocol(limits: ConnectionLimits) -> Callable[..., LimitedProtocol]
 
 
 class JoinedWrites:
-    """A transport that sends what is written in one turn of the event loop in one packet. uvicorn
-    writes headers and body apart, and each packet costs a system call and wakes up the client."""
+    """A transport that sends in one packet what is written until `flush`, or in one turn of the
+    event loop. uvicorn writes headers and body apart, and each packet costs a system call and wakes
+    up the client."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
@@ -84,14 +85,14 @@ class JoinedWrites:
 
     def write(self, data: bytes) -> None:
         if not self._held:
-            self._loop.call_soon(self._send)
+            self._loop.call_soon(self.flush)
         self._held.append(data)
 
     def close(self) -> None:
-        self._send()
+        self.flush()
         self._transport.close()
 
-    def _send(self) -> None:
+    def flush(self) -> None:
         held, self._held = self._held, []
         if held:
             self._transport.write(b"".join(held))
@@ -117,7 +118,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.transport = cast(asyncio.Transport, JoinedWrites(transport, self.loop))
+        self._joined = JoinedWrites(transport, self.loop)
+        self.transport = cast(asyncio.Transport, self._joined)
         # A long answer is sent in several parts: with Nagle's algorithm the last one would wait for
         # the client's acknowledgement of the one before, which takes 40 ms. asyncio turns it off
         # only for sockets that were made with the number of TCP.
@@ -174,6 +176,7 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        self._joined.flush()  # counting and logging the request can wait, its client need not
         super().on_response_complete()  # sets the keep-alive timer, unless a request follows
         self._waits_since = self.loop.time()
 
