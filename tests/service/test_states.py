@@ -138,7 +138,7 @@ class Service(RuleBasedStateMachine):
         try:
             update_from_events(Run.open(self.run), store, checked=checked)
         except DataError as nothing:
-            assert "has no event" in str(nothing)
+            assert "has no new events" in str(nothing)
         finally:
             store.close()
         for user in self.forgotten:
