@@ -149,6 +149,15 @@ def test_a_users_scores_do_not_depend_on_who_is_scored_with_them(name: str) -> N
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_products_of_vectors_are_the_scores_where_a_scorer_has_any(name: str) -> None:
+    scorer, users = trained(name)[0].scorer(), np.arange(9, dtype=np.int32)
+    if (products := scorer.products()) is not None:
+        np.testing.assert_allclose(
+            products.of_users(users) @ products.items.T, scorer(users), rtol=1e-4, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_a_file_and_a_class_of_its_name(name: str) -> None:
     kind = MODELS[name]
     assert kind.__module__ == f"ltocf.models.{name}"

@@ -12,7 +12,7 @@ from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import IdMap
 from ltocf.errors import ConfigError, DataError
 from ltocf.ranking.quantised import QuantisedItems
-from ltocf.recommend import bulk
+from ltocf.recommend import bulk, lists
 from ltocf.recommend.approximate import ApproximateLists
 from ltocf.recommend.bulk import recommend_all
 from ltocf.recommend.lists import ListOptions, make_lists
@@ -177,6 +177,30 @@ def test_approximate_lists_are_exact_where_every_item_is_a_candidate(town, tmp_p
     assert found.drop("score").equals(exact.drop("score"))
     assert (found["score"] - exact["score"]).abs().max() < 1e-5
     assert (report.recall, report.recall_users) == (1.0, 120)
+
+
+@pytest.mark.parametrize("model", ["mf", "ials", "gfcf"])
+def test_lists_of_many_are_those_of_one_at_a_time(hamlet, model, monkeypatch):
+    """Whose products are ranked without a table of scores; one of them has no history."""
+    seen = hamlet.split.train.select(hamlet.split.train.users != 7)
+    split = replace(hamlet.split, train=seen, valid=seen.empty(), test=seen.empty())
+    options = {"epochs": 1, "dim": 8} if model == "mf" else {}
+    town = Recommender(model, **options).fit(replace(hamlet, split=split))
+    monkeypatch.setattr(lists, "MANY", 100)
+    out = np.arange(len(town.fitted.seen.item_ids)) % 3 == 0
+    closed = Rules.parse(exclude=[town.fitted.seen.item_ids.ids[1]])
+    for options in (
+        ListOptions(k=5),
+        ListOptions(k=10_000, blocked=out),
+        ListOptions(k=9, keep_seen=True, rules=closed),
+    ):
+        together = make_lists(town.fitted, people(town), options)
+        assert len(together) == 120 and together[7].cold
+        for person, found in zip(people(town), together, strict=True):
+            (alone,) = make_lists(town.fitted, [person], options)
+            assert found.cold == alone.cold
+            np.testing.assert_array_equal(found.items, alone.items)
+            np.testing.assert_allclose(found.scores, alone.scores, rtol=1e-4, atol=1e-6)
 
 
 def test_approximate_lists_keep_to_what_may_be_listed(town, tmp_path):

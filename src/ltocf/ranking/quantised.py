@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ltocf.data.interactions import Rows
 from ltocf.graph.kernels.vectors import INDEX, LANE, VectorCode, intrinsic
 from ltocf.machine.threads import share_out
+from ltocf.ranking.kernels import has
 
 Vectors = NDArray[np.float32]
 LANES, VECTORS = 16, 2  # items of a vector, and vectors of a block: their sums stay in registers
@@ -99,15 +100,9 @@ def _search(
                     b = group + u
                     owned = seen[indptr[owners[b]] : indptr[owners[b] + 1]]
                     for i in range(min(BLOCK, len(rows) - place)):
-                        if out[u, i] > bounds[u] and not _has(owned, rows[place + i]):
+                        if out[u, i] > bounds[u] and not has(owned, rows[place + i]):
                             _replace_least(scores[b], found[b], out[u, i], rows[place + i])
                             bounds[u] = scores[b, 0]
-
-
-@njit(cache=True, nogil=True)
-def _has(owned: Any, item: Any) -> Any:
-    at = np.searchsorted(owned, item)
-    return at < len(owned) and owned[at] == item
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,25 @@ TILE_BYTES = 32 * 2**20
 # Up to so many, one thread is done before another has woken up (milliseconds on a busy machine).
 FEW = 2**20
 PART = 32  # scores per part; the best score of each part is looked at first
+MANY = 512  # users for whom it pays to bring items into the order that `packed.py` reads
+CHUNK = 4096  # of those users, ranked at a time
+WIDEST = 1024  # dimensions of vectors of which a block of items stays cached
+
+
+class Products(NamedTuple):
+    """Vectors whose products are scores."""
+
+    items: NDArray[np.float32]  # (n_items, dim)
+    of_users: Callable[[Rows], NDArray[np.float32]]  # rows of users -> (n, dim)
+
+
+@runtime_checkable
+class MayHaveProducts(Protocol):
+    """A scorer that can tell whether its scores are products of vectors."""
+
+    def __call__(self, users: Rows) -> NDArray[np.float32]: ...
+
+    def products(self) -> Products | None: ...
 
 
 class Ranked(NamedTuple):
@@ -67,6 +86,11 @@ def ranked_tiles(
     progress: Callable[[int], None] = lambda done: None,
 ) -> Iterator[Ranked]:
     """The same, a tile of users at a time."""
+    if len(users) >= MANY and isinstance(scorer, MayHaveProducts):
+        products = scorer.products()
+        if products is not None and products.items.shape[1] <= WIDEST:
+            yield from ranked_by_products(products, users, k, seen=seen, progress=progress)
+            return
     tile = tile_bytes(n_items) // (4 * n_items)
     for start in range(0, len(users), tile):
         rows = users[start : start + tile]
@@ -74,13 +98,29 @@ def ranked_tiles(
         progress(start + len(rows))
 
 
+def ranked_by_products(
+    products: Products,
+    users: Rows,
+    k: int,
+    *,
+    seen: Interactions | None = None,
+    only: Rows | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Iterator[Ranked]:
+    """The same without a table of scores: to write it and to read it again takes longer than to
+    compute them. Lists have items of the rows `only`, or of all."""
+    from ltocf.ranking.packed import PackedItems
+
+    items = PackedItems.of(products.items, only)
+    for start in range(0, len(users), CHUNK):
+        rows = users[start : start + CHUNK]
+        yield Ranked(*items.best(products.of_users(rows), k, *_left_out(seen, rows)))
+        progress(start + len(rows))
+
+
 def rank(scores: NDArray[np.float32], k: int, users: Rows, seen: Interactions | None) -> Ranked:
     """Top k of each row of `scores` (len(users), n_items), which is overwritten where seen."""
-    if seen is None:
-        indptr, items = np.zeros(len(users) + 1, np.int64), np.empty(0, np.int32)
-        rows = np.arange(len(users), dtype=np.int32)
-    else:
-        indptr, items, rows = seen.indptr, seen.items, users
+    indptr, items, rows = _left_out(seen, users)
     out = Ranked(
         np.full((len(users), k), -1, np.int32), np.full((len(users), k), -np.inf, np.float32)
     )
@@ -94,6 +134,14 @@ def rank(scores: NDArray[np.float32], k: int, users: Rows, seen: Interactions | 
     arrays = dense, indptr, items, rows, out.items, out.scores
     share_out(lambda first, last: rank_rows(first, last, *arrays), len(dense), chunk)
     return out
+
+
+def _left_out(seen: Interactions | None, users: Rows) -> tuple[NDArray[np.int64], Rows, Rows]:
+    """indptr, items, rows: what is left out for place b begins at indptr[rows[b]] of the items."""
+    if seen is not None:
+        return seen.indptr, seen.items, users
+    rows = np.arange(len(users), dtype=np.int32)
+    return np.zeros(len(users) + 1, np.int64), np.empty(0, np.int32), rows
 
 
 def _rank_by_sorting(

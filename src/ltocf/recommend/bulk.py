@@ -109,7 +109,7 @@ def _approximate(recommender: Recommender, k: int, choice: dict[str, Any]) -> Ap
 def _table(recommender: Recommender, users: list[Id], lists: ApproximateLists) -> pl.DataFrame:
     ids = recommender.fitted.seen.user_ids
     rows = known_rows(ids, users, "user", strict=True)
-    owners = ids.ids[rows].rename("user")
+    owners = ids.column(rows, "user")
     return items_table(recommender.fitted, owners, lists(rows), lists.options.rules)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ltocf.data.catalogue import ItemChange
 from ltocf.data.dataset import Dataset
 from ltocf.data.interactions import Id, IdMap, Interactions, Rows
-from ltocf.ranking.top_k import Ranked, rank, tile_bytes
+from ltocf.ranking.top_k import MANY, Products, Ranked, rank, ranked_by_products, tile_bytes
 from ltocf.recommend.ids import as_list, known_rows
 from ltocf.recommend.people import Person, score_people
 from ltocf.recommend.rules import ItemRules, Rules
@@ -27,7 +27,7 @@ from ltocf.recommend.rules.diversity import Likeness, item_likeness, vectors_of
 from ltocf.recommend.rules.impressions import fading, scale_, scaled
 from ltocf.recommend.rules.reorder import pool_size, reordered
 from ltocf.scorers.complete import complete
-from ltocf.scorers.scorer import Scorer, Scores
+from ltocf.scorers.scorer import NOBODY, Scorer, Scores
 
 if TYPE_CHECKING:
     from ltocf.models.base import Model
@@ -131,15 +131,66 @@ def make_lists(
     One matrix product serves all of them, so ask for many people at a time.
     """
     each = _each(options, len(people))
-    lists = _ranked(
-        fitted,
-        lambda some: final_scores(
-            fitted, people[some], each[some], gradient_steps=gradient_steps, listed_alone=True
-        ),
-        each,
-    )
+    products = None
+    if isinstance(options, ListOptions) and not gradient_steps:
+        products = _enough_products(fitted, people, options)
+    if products is not None:
+        lists = _by_products(fitted, products, people, each[0])
+    else:
+        lists = _by_scores(fitted, people, each, gradient_steps)
     colds = (not len(person.has(fitted.seen)) for person in people)
     return [found._replace(cold=cold) for found, cold in zip(lists, colds, strict=True)]
+
+
+def _by_scores(
+    fitted: FittedModel,
+    people: Sequence[Person],
+    each: Sequence[ListOptions],
+    gradient_steps: int = 0,
+) -> Iterator[ItemList]:
+    def score(some: slice) -> Scores:
+        return final_scores(
+            fitted, people[some], each[some], gradient_steps=gradient_steps, listed_alone=True
+        )
+
+    return _ranked(fitted, score, each)
+
+
+def _enough_products(
+    fitted: FittedModel, people: Sequence[Person], options: ListOptions
+) -> Products | None:
+    """Vectors whose products are all that the lists of these people are ranked by, if they are:
+    those of many known users who have done nothing since."""
+    if len(people) < MANY:
+        return None
+    rules = options.rules.on(shelf_of(fitted.dataset))
+    if rules.factors is not None or rules.rules.reorder:
+        return None
+    if any(
+        person.row == NOBODY or person.changed or len(person.shown) or len(person.met)
+        for person in people
+    ):
+        return None
+    return fitted.scorer.products()
+
+
+def _by_products(
+    fitted: FittedModel, products: Products, people: Sequence[Person], options: ListOptions
+) -> Iterator[ItemList]:
+    """The same without a table of scores."""
+    allowed = np.ones(len(products.items), dtype=bool)
+    for blocked in (options.blocked, options.rules.on(shelf_of(fitted.dataset)).blocked):
+        if blocked is not None:
+            allowed &= ~blocked[: len(allowed)]
+    users = np.array([person.row for person in people], dtype=np.int32)
+    warm = fitted.seen.user_degrees[users] > 0
+    k, only = min(options.k, len(allowed)), np.flatnonzero(allowed).astype(np.int32)
+    seen = None if options.keep_seen else fitted.known
+    tiles = ranked_by_products(products, users[warm], k, seen=seen, only=only)
+    found = (of_one for ranked in tiles for of_one in _as_lists(ranked))
+    rest = [person for person, known in zip(people, warm, strict=True) if not known]
+    popular = _by_scores(fitted, rest, [options] * len(rest))
+    return (next(found if known else popular) for known in warm)
 
 
 def final_scores(

@@ -224,7 +224,7 @@ class Recommender:
         removed = known_rows(self.fitted.seen.item_ids, without, "item", strict=True)
         people = [Person(row, without=removed) for row in rows.tolist()]
         lists = make_lists(self.fitted, people, options)
-        return items_table(self.fitted, ids.ids[rows].rename("user"), lists, options.rules)
+        return items_table(self.fitted, ids.column(rows, "user"), lists, options.rules)
 
     def recommend_new(
         self,
@@ -289,9 +289,7 @@ class Recommender:
         ids = self.fitted.seen.item_ids
         rows = known_rows(ids, items, "item", strict=True)
         lists = similar_items(self.fitted, rows, options)
-        return items_table(
-            self.fitted, ids.ids[rows].rename("item"), lists, options.rules, "similar"
-        )
+        return items_table(self.fitted, ids.column(rows, "item"), lists, options.rules, "similar")
 
     def similar_users(self, users: Id | Iterable[Id], k: int = 10) -> pl.DataFrame:
         """The k users most like each, by the cosine of their vectors, or for a closed form of
@@ -301,7 +299,7 @@ class Recommender:
         rows = known_rows(seen.user_ids, users, "user", strict=True)
         ids = seen.user_ids.ids
         lists = similar_users(self.fitted, rows, k)
-        return ranked_table(ids[rows].rename("user"), lists, ids.rename("similar"))[0]
+        return ranked_table(seen.user_ids.column(rows, "user"), lists, ids.rename("similar"))[0]
 
     def board(
         self,

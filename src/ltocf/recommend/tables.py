@@ -23,6 +23,8 @@ def ranked_table(
 ) -> tuple[pl.DataFrame, Rows]:
     """A row for each place of each owner's list, in columns named as the two series and rank,
     score, and with `sources` also source; and the target row of each."""
+    if len(lists) == 1:
+        return _one_list(owners, lists[0], targets, sources)
     counts = [len(found.items) for found in lists]
     owner = np.repeat(np.arange(len(lists)), counts)
     places = [np.arange(1, count + 1) for count in counts]
@@ -38,6 +40,22 @@ def ranked_table(
         names = np.array([found.source for found in lists], dtype=object)
         columns.append(pl.Series("source", names[owner], dtype=pl.String))
     return pl.DataFrame(columns), rows
+
+
+def _one_list(
+    owners: pl.Series, found: ItemList, targets: pl.Series, sources: bool
+) -> tuple[pl.DataFrame, Rows]:
+    """The same of one list, whose owner and source are repeated and not gathered: half the time."""
+    count = len(found.items)
+    columns = [
+        owners.new_from_index(0, count),
+        pl.Series("rank", np.arange(1, count + 1)),
+        targets[found.items],
+        pl.Series("score", found.scores),
+    ]
+    if sources:
+        columns.append(pl.Series("source", [found.source]).new_from_index(0, count))
+    return pl.DataFrame(columns), found.items
 
 
 def items_table(

@@ -13,6 +13,7 @@ from ltocf.data.histories import HistoryWeights, histories_of
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.data.item_tags import tags_as_users
 from ltocf.ranking.sums import dot_products
+from ltocf.ranking.top_k import Products
 from ltocf.scorers.scorer import (
     NOBODY,
     Formula,
@@ -134,6 +135,16 @@ class DotScorer(Scorer):
     def vectors(self) -> Vectors:
         history = None if self.fold is None else self.fold.history
         return Vectors(self.users, self.items, history, self.bias)
+
+    def products(self) -> Products:
+        if self.bias is None:
+            return Products(self.items, lambda rows: self.users[rows])
+        # A bias is one more dimension, in which every user has 1.
+        ones = np.ones((1, 1), np.float32)
+        return Products(
+            np.hstack([self.items, self.bias[:, None]]),
+            lambda rows: np.hstack([self.users[rows], ones.repeat(len(rows), axis=0)]),
+        )
 
     def explain(self, items: Rows, history: csr_array, user: int = NOBODY) -> Terms:
         bias = np.zeros(len(items)) if self.bias is None else self.bias[items].astype(np.float64)

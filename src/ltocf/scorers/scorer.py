@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ltocf.data.histories import HistoryWeights
 from ltocf.data.interactions import Interactions, Rows
 from ltocf.errors import ConfigError
+from ltocf.ranking.top_k import Products
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -159,6 +160,10 @@ class Scorer(ABC):
 
     def vectors(self) -> Vectors | None:
         """What the scores are dot products of, if they are."""
+        return None
+
+    def products(self) -> Products | None:
+        """The same of known users, made when they are asked for; many are then ranked faster."""
         return None
 
     def fold_in(self, histories: csr_array, own: Rows | None = None) -> Scores:

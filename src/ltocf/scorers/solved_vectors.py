@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from ltocf.data.interactions import Rows
 from ltocf.machine.threads import share_out
 from ltocf.ranking.sums import dot_products
+from ltocf.ranking.top_k import Products
 from ltocf.scorers.of_histories import HistoryScorer
 from ltocf.scorers.scorer import NOBODY, Scores, Terms, Vectors, cosines
 
@@ -37,6 +38,10 @@ class SolvedVectorsScorer(HistoryScorer):
 
     def vectors(self) -> Vectors:
         return Vectors(self._solved(self.known), self.arrays["items"], None)
+
+    def products(self) -> Products:
+        items = self.arrays["items"]
+        return Products(items, lambda rows: self._solved(self.known_histories(rows)))
 
     def fold_in(self, histories: csr_array, own: Rows | None = None) -> Scores:
         return self._solved(self.weights.weigh(histories, own))

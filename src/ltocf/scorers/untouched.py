@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from ltocf.data.interactions import Interactions, Rows
+from ltocf.ranking.top_k import Products
 from ltocf.scorers.attributes import tag_vectors
 from ltocf.scorers.scorer import NOBODY, Formula, Scorer, Scores, Terms, Vectors
 
@@ -128,6 +129,13 @@ class UntouchedScorer(Scorer):
             history = np.concatenate([history, more])
         bias = None if known.bias is None else self._with_cold(known.bias[None].copy())[0]
         return Vectors(known.users, np.ascontiguousarray(items), history, bias)
+
+    def products(self) -> Products | None:
+        known = self.known.products()
+        if known is None:
+            return None
+        items = self._with_cold(np.ascontiguousarray(known.items.T)).T
+        return Products(np.ascontiguousarray(items), known.of_users)
 
     def fold_in(self, histories: csr_array, own: Rows | None = None) -> Scores:
         return self.known.fold_in(self._known_part(histories), own)

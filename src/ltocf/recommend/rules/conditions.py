@@ -52,6 +52,10 @@ class Shelf:
     def _expires(self) -> bool:
         return self.catalogue.role("expiry") is not None
 
+    @cached_property
+    def minute(self) -> datetime:
+        return self.now.replace(second=0, microsecond=0)
+
     @property
     def clock(self) -> datetime | None:
         """The current time, to the second, if items can expire."""

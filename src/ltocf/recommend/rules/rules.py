@@ -122,7 +122,7 @@ class Rules:
 
     def on(self, shelf: Shelf) -> ItemRules:
         """These rules as arrays over the items; the catalogue remembers them."""
-        key = (self, shelf.now.replace(second=0, microsecond=0), shelf.clock)
+        key = (self, shelf.minute, shelf.clock)
         known: dict[object, ItemRules] = shelf.catalogue.memo.setdefault("rules", {})
         found = known.get(key)  # threads share the memory, and any of them may clear it
         if found is None:
