@@ -16,14 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.data import read_data
+from benchmarks.data import read_data, synthetic_interactions
 from benchmarks.measure import (
     machine,
     median_seconds,
     median_seconds_and_processor_seconds,
     peak_extra_bytes,
 )
-from ltocf.data.interactions import Interactions
 from ltocf.graph.bipartite import BipartiteGraph
 from ltocf.graph.kernels.blocks import chebyshev_sum
 from ltocf.graph.kernels.ordering import Adjacency
@@ -35,7 +34,6 @@ from ltocf.ode.reference import propagate
 
 Result = tuple[Tensor, ...]
 CACHED_ROWS = 256  # of a block of columns: 32 KB, a first-level cache
-USERS_AND_ITEMS_PER_INTERACTION = 1 / 27, 1 / 20  # about those of Gowalla
 
 
 def main() -> None:
@@ -238,16 +236,6 @@ def measure_scaling(millions: list[float], dim: int) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def synthetic_interactions(n: int) -> Interactions:
-    """Distinct pairs of uniform users and long-tailed items, in no order a cache would like."""
-    rng = np.random.default_rng(0)
-    n_users, n_items = (int(n * share) for share in USERS_AND_ITEMS_PER_INTERACTION)
-    users = rng.integers(0, n_users, int(1.02 * n))
-    ranks = (n_items * rng.random(len(users)) ** 2).astype(np.int64)
-    items = rng.permutation(n_items)[ranks]
-    return Interactions.build(users, items, n_users, n_items)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,11 @@ class Tree:
     """A checked-out tree of ltocf, and a run that it can read."""
 
     def __init__(self, root: Path, run: Path) -> None:
-        self.environment = os.environ | {"PYTHONPATH": str(root / "src")}
+        # With compiled bytecode, as an installed package has it. The first round writes it.
+        kept = {name: of for name, of in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        bytecode = str(Path(tempfile.gettempdir()) / "ltocf-bytecode")
+        told = {"PYTHONPATH": str(root / "src"), "PYTHONPYCACHEPREFIX": bytecode}
+        self.environment = kept | told
         self.run = run
 
     def command(self, *arguments: str) -> list[str]:

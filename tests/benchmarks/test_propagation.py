@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from benchmarks.data import synthetic_interactions
 from benchmarks.propagation import (
     compare_products,
     compare_solvers,
     compare_with_torchdiffeq,
     measure_scaling,
-    synthetic_interactions,
 )
 
 from ltocf.graph.bipartite import BipartiteGraph
