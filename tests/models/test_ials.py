@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -68,6 +70,15 @@ def test_every_round_lowers_the_objective(graph: BipartiteGraph) -> None:
         assert vectors is not None
         values.append(objective(dense(graph), *(np.asarray(table) for table in vectors[:2])))
     assert values == sorted(values, reverse=True)
+
+
+def test_a_few_are_solved_alike_without_compiled_code(
+    graph: BipartiteGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, users = fitted(graph).scorer(), np.arange(3, dtype=np.int32)
+    compiled = scorer(users)
+    monkeypatch.delitem(sys.modules, "ltocf.graph.kernels.systems")
+    np.testing.assert_allclose(scorer(users), compiled, rtol=1e-4, atol=1e-5)
 
 
 def test_a_newcomer_is_one_solve_and_the_same_as_the_known_user(graph: BipartiteGraph) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -14,11 +13,11 @@ from ltocf.data.interactions import Rows
 from ltocf.machine.threads import share_out
 from ltocf.ranking.sums import dot_products
 from ltocf.ranking.top_k import Products
-from ltocf.scorers.of_histories import HistoryScorer
+from ltocf.scorers.of_histories import FEW, HistoryScorer
 from ltocf.scorers.scorer import NOBODY, Scores, Terms, Vectors, cosines
 
 CHUNK = 512  # rows solved by one task
-PART = 1024  # entries of a row that are gathered at a time
+KERNEL = "ltocf.graph.kernels.systems"
 
 
 class SolvedVectorsScorer(HistoryScorer):
@@ -31,6 +30,10 @@ class SolvedVectorsScorer(HistoryScorer):
         return dot_products(self._solved(histories), self.arrays["items"])
 
     def _solved(self, weighted: csr_array) -> Scores:
+        if weighted.shape[0] <= FEW and KERNEL not in sys.modules:
+            rows = (csr_array(weighted[[row]]) for row in range(weighted.shape[0]))
+            found = [_solve_one(row, self.arrays["items"], self.values) for row in rows]
+            return np.array(found, np.float32).reshape(-1, self.arrays["items"].shape[1])
         return solve_rows(weighted, self.arrays["items"], self.values)
 
     def similar_items(self, items: Rows) -> Scores:
@@ -67,10 +70,23 @@ class SolvedVectorsScorer(HistoryScorer):
 def solve_rows(rows: csr_array, others: Scores, values: Mapping[str, float]) -> Scores:
     """The best vectors of these weighted rows of the others, whose vectors are fixed."""
     found = np.zeros((rows.shape[0], others.shape[1]), np.float32)
+    from ltocf.graph.kernels.systems import solve
+
     arrays = rows.indptr, rows.indices, rows.data.astype(np.float32), others
     fixed = gram_of(others, values), ridges_of(rows, values)
-    share_out(lambda start, stop: _solve(start, stop, *arrays, *fixed, found), len(found), CHUNK)
+    share_out(lambda start, stop: solve(start, stop, *arrays, *fixed, found), len(found), CHUNK)
     return found
+
+
+def _solve_one(row: csr_array, others: Scores, values: Mapping[str, float]) -> Scores:
+    """The same as `solve_rows` of one row, without compiled code, which takes longer to load."""
+    if not row.nnz:
+        return np.zeros(others.shape[1], np.float32)
+    near, weights = others[row.indices], row.data.astype(np.float32)
+    matrix = gram_of(others, values) + near.T @ (near * weights[:, None])
+    matrix[np.diag_indices_from(matrix)] += ridges_of(row, values)[0]
+    solved: Scores = np.linalg.solve(matrix, weights @ near)
+    return solved
 
 
 def gram_of(others: Scores, values: Mapping[str, float]) -> Scores:
@@ -82,42 +98,3 @@ def ridges_of(rows: csr_array, values: Mapping[str, float]) -> Scores:
     counts = np.diff(rows.indptr) + values["unobserved_weight"] * rows.shape[1]
     ridges: Scores = (values["l2"] * counts ** values["frequency_power"]).astype(np.float32)
     return ridges
-
-
-@numba.njit(nogil=True, cache=True)
-def _solve(
-    start: Any, stop: Any, indptr: Any, indices: Any, weights: Any,
-    others: Any, gram: Any, ridges: Any, out: Any,
-) -> None:  # fmt: skip
-    """Each row's (gram + sum s h h^T + ridge) w = sum s h, by Cholesky."""
-    dim = others.shape[1]
-    for row in range(start, stop):
-        first, last = indptr[row], indptr[row + 1]
-        if first == last:
-            continue  # nothing is known: zeros
-        A = gram.copy()
-        b = np.zeros(dim, np.float32)
-        for begin in range(first, last, PART):
-            end = min(begin + PART, last)
-            near = np.empty((end - begin, dim), np.float32)
-            weighted = np.empty_like(near)
-            for entry in range(begin, end):
-                for k in range(dim):
-                    value = others[indices[entry], k]
-                    near[entry - begin, k] = value
-                    weighted[entry - begin, k] = weights[entry] * value
-                    b[k] += weights[entry] * value
-            A += near.T @ weighted
-        for k in range(dim):
-            A[k, k] += ridges[row]
-        L = np.linalg.cholesky(A)
-        for a in range(dim):  # L y = b
-            total = b[a]
-            for k in range(a):
-                total -= L[a, k] * b[k]
-            b[a] = total / L[a, a]
-        for a in range(dim - 1, -1, -1):  # L^T w = y
-            b[a] /= L[a, a]
-            for k in range(a):
-                b[k] -= L[a, k] * b[a]
-        out[row] = b
