@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ltocf.service.access.keys import KeyFile
@@ -87,8 +86,9 @@ class Guard:
             self.observe(method, route, status, time.perf_counter() - started)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        headers = Headers(scope=scope)
-        if self.rules.hosts is not None and _host(headers.get("host", "")) not in self.rules.hosts:
+        # The first of each name, as Starlette's Headers would find, which scan all at every look.
+        headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        if self.rules.hosts is not None and _host(headers.get(b"host", "")) not in self.rules.hosts:
             return 421, "this service does not answer to that host name"
         if self.rules.rate is not None and not self._may_ask(scope, self.rules.rate):
             return 429, f"more than {self.rules.rate:g} requests a second; slow down"
@@ -96,7 +96,7 @@ class Guard:
         decision = decide(
             scope["method"],
             scope["path"],
-            headers.get("authorization", ""),
+            headers.get(b"authorization", ""),
             token=rules.token,
             keys=rules.keys,
             read_needs_key=rules.read_needs_token,
@@ -104,7 +104,7 @@ class Guard:
         scope.setdefault("state", {})["client_name"] = decision.client
         if decision.refusal is not None:
             return decision.refusal
-        length = headers.get("content-length", "")
+        length = headers.get(b"content-length", "")
         if length.isdigit() and int(length) > self.rules.body_bytes:
             return 413, f"the body has more than {self.rules.body_bytes:,} bytes"
         return None
