@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import llvmlite.binding
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numpy.typing import NDArray
 
 from ltocf.data.interactions import Rows
-from ltocf.graph.kernels.vectors import INDEX, VectorCode, intrinsic
+from ltocf.graph.kernels.vectors import INDEX, VectorCode, compiles_for, intrinsic
 from ltocf.machine.threads import share_out
 from ltocf.ranking.kernels import has
 from ltocf.tables import Tables
@@ -30,18 +28,9 @@ TURN = 256  # users for whom a panel is read once
 SOME_BLOCKS = 256  # of items, packed at a time
 ROUNDING = np.float32(1e-4)  # largest error of a product, relative to the lengths of its vectors
 
-
-def _has_wide_registers() -> bool:
-    """Whether vectors of 64 bytes fit into registers, of which there are then 32."""
-    told = vars(numba.config)  # a module without types
-    if told.get("CPU_NAME") or told.get("CPU_FEATURES") or not told.get("ENABLE_AVX", True):
-        return False
-    return bool(llvmlite.binding.get_host_cpu_features().get("avx512f", False))
-
-
-# Users and vectors of items whose sums stay in registers together. Where registers are smaller, a
-# vector takes several of them.
-USERS, VECTORS = (8, 2) if _has_wide_registers() else (6, 1)
+# Users and vectors of items whose sums stay in registers together. AVX-512 has 32 registers of 64
+# bytes; where they are smaller, a vector takes several.
+USERS, VECTORS = (8, 2) if compiles_for("avx512f") else (6, 1)
 BLOCK = LANES * VECTORS
 
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import llvmlite.binding
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numpy.typing import NDArray
 
 from ltocf.data.interactions import Rows
-from ltocf.graph.kernels.vectors import INDEX, LANE, VectorCode, intrinsic
+from ltocf.graph.kernels.vectors import INDEX, LANE, VectorCode, compiles_for, intrinsic
 from ltocf.machine.threads import share_out
 from ltocf.ranking.kernels import has
 
@@ -123,11 +121,7 @@ def _replace_least(scores: Any, found: Any, score: Any, item: Any) -> None:
 
 
 def _multiplies_bytes() -> bool:
-    """Whether this processor has VNNI and Numba compiles for all that it has."""
-    told = vars(numba.config)  # a module without types
-    if told.get("CPU_NAME") or told.get("CPU_FEATURES") or not told.get("ENABLE_AVX", True):
-        return False
-    return bool(llvmlite.binding.get_host_cpu_features().get("avx512vnni", False))
+    return compiles_for("avx512vnni")
 
 
 @intrinsic(prefer_literal=True)

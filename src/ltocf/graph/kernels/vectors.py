@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import llvmlite.binding
 import numba
 from llvmlite import ir
 from numba import extending, types
@@ -24,6 +25,17 @@ BYTES = ir.IntType(8).as_pointer()
 INTEGER, INTEGERS, SUMS = types.int64, types.int64[::1], types.float64[::1]
 NODES = types.int32[::1]  # 32 bits, since the lists of neighbours are the largest of all arrays
 intrinsic: Any = extending.intrinsic  # typed by Numba, not by Python
+
+
+def compiles_for(instructions: str) -> bool:
+    """Whether this processor has these, and Numba compiles for all that it has."""
+    told = vars(numba.config)  # a module without types
+    if told.get("CPU_NAME") or told.get("CPU_FEATURES") or not told.get("ENABLE_AVX", True):
+        return False
+    try:
+        return bool(llvmlite.binding.get_host_cpu_features().get(instructions, False))
+    except RuntimeError:  # LLVM cannot tell on some systems
+        return False
 
 
 @intrinsic
