@@ -199,11 +199,15 @@ def test_reasons_of_a_long_history_come_apart_from_the_list_and_are_the_same(
     target = f"/users/{names[0]}/recommendations?reasons=true"
     together = client.get(target).json()
     monkeypatch.setattr("ltocf.service.lists.FEW_TERMS", 0)
-    queued = []
-    queue = client.live.reasons
-    monkeypatch.setattr(client.live, "reasons", lambda slices: queued.append(1) or queue(slices))
+    queued, queue = [], client.live.reasons
+
+    def count(slices):
+        queued.append(slices)
+        return queue(slices)
+
+    monkeypatch.setattr(client.live, "reasons", count)
     apart = client.get(target).json()
-    assert queued == [1]
+    assert len(queued) == 1
     assert apart == together
     assert all(entry["reasons"]["because"] for entry in apart["items"])
 
