@@ -345,6 +345,16 @@ def test_a_candidate_of_orders_is_for_logs_with_an_order(hamlet: Dataset) -> Non
     assert isinstance(CANDIDATES["ltocf"], Candidate)
 
 
+@pytest.mark.parametrize(("recency", "counts"), [(0, False), (0.4, True), (None, True)])
+def test_without_recency_the_order_of_a_history_counts_in_no_candidate(
+    hamlet: Dataset, recency: float | None, counts: bool
+) -> None:
+    given = {} if recency is None else {"recency": recency}
+    config, split = RunConfig(model={"name": "auto", **given}), hamlet.split
+    assert ("transitions" in set(candidates.candidates_for(split, config))) == counts
+    assert ("recent" in candidates.choices_for("popularity", config, split)) == counts
+
+
 def test_fitting_again_searches_again(hamlet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     other = CANDIDATES["rp3beta"]
     only(monkeypatch, "popularity")

@@ -133,11 +133,16 @@ CANDIDATES: dict[str, Candidate] = {
 }
 
 
+def order_counts(split: Split, config: RunConfig) -> bool:
+    """Whether models may use the order of histories: recency=0 says that they may not."""
+    return split.train.timestamps is not None and config.model_options.get("recency") != 0
+
+
 def candidates_for(split: Split, config: RunConfig) -> Iterator[str]:
     """The candidates that suit these data and the given settings."""
     smaller = min(split.train.n_users, split.train.n_items)
     for name, candidate in CANDIDATES.items():
-        if candidate.ordered and split.train.timestamps is None:
+        if candidate.ordered and not order_counts(split, config):
             continue
         if candidate.tagged and split.train.item_tags is None:
             continue
@@ -194,7 +199,7 @@ def choices_for(name: str, config: RunConfig, split: Split) -> dict[str, tuple[A
     the weight of tags where items have tags."""
     fields, given = MODELS[name].Config.model_fields, given_to(name, config)
     choices: dict[str, tuple[Any, ...]] = {}
-    if split.train.timestamps is not None:
+    if order_counts(split, config):
         timed = {"recency": RECENCIES, "recent": SHARES}
         choices |= {key: values for key, values in timed.items() if key in fields}
     choices |= CANDIDATES[name].searched
