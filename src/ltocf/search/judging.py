@@ -17,6 +17,7 @@ from ltocf.progress import Progress, silent
 from ltocf.ranking.metrics import Metrics, evaluate, find_hits, list_metrics, testable_users
 from ltocf.scorers.complete import complete_for
 from ltocf.scorers.scorer import Scorer
+from ltocf.search.journal import Trial
 from ltocf.search.mixing import Mix, Opinion, fit_mix, opinion_of, pooled
 
 MOST_USERS = 4000  # enough to tell candidates apart, and to fit weights on half of them
@@ -27,6 +28,13 @@ K = 20
 
 class Rating(NamedTuple):
     metrics: Metrics
+    opinion: Opinion
+
+
+class Judged(NamedTuple):
+    """A trial, and the scores that a blend needs of it."""
+
+    trial: Trial
     opinion: Opinion
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import NamedTuple
 
 from ltocf.config import RunConfig
 from ltocf.data.dataset import Dataset
@@ -27,8 +26,7 @@ from ltocf.search.candidates import candidates_for, check_given
 from ltocf.search.climbing import Options
 from ltocf.search.costs import Costs
 from ltocf.search.journal import Journal, Trial
-from ltocf.search.judging import Judges
-from ltocf.search.mixing import Opinion
+from ltocf.search.judging import Judged, Judges
 from ltocf.search.publishing import Choice, WholeModels
 from ltocf.search.results import Keeper, Row, SearchResult, report
 from ltocf.training.protocol import with_validation
@@ -45,11 +43,6 @@ FAR = 1.05  # a model this many times as good as the saved one is saved at once
 SHORT = 5.0  # least seconds of which a share of time is computed
 TESTING = 0.08  # the largest share of the time kept for the test, if need be on some users only
 SAVING = 1.0  # seconds to write a version, until one was written
-
-
-class Judged(NamedTuple):
-    trial: Trial
-    opinion: Opinion
 
 
 class Search:
