@@ -22,12 +22,16 @@ LOSSES = [BPR(negatives=4), BPR(negatives=4, sampling="uniform", l2=1e-2), Softm
 ON_GPU = [name for name, model in MODELS.items() if model.trains_on_gpu]
 
 
-def gradients(model: Model, loss: Loss) -> tuple[float, dict[str, torch.Tensor]]:
+def gradients(model: Model, loss: Loss) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """With the loss as what it was computed in, since it is rounded as that."""
     arguments: dict[str, Any] = {"batch_size": 16, "draw_by": "pairs", "seed": 0, "epoch": 1}
     model.before_step_(0.5, seed=0)
     for batch in model.batches(loss, **arguments):
         value = model.add_gradients_(batch, loss)
-    return value, {n: inside(p.grad) for n, p in model.named_parameters() if p.grad is not None}
+    loss_value = torch.tensor(value, dtype=torch.float32, device="cpu")
+    return loss_value, {
+        n: inside(p.grad) for n, p in model.named_parameters() if p.grad is not None
+    }
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

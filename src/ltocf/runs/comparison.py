@@ -94,7 +94,9 @@ def compare_runs(
             for recipe in dict.fromkeys(recipes)
         ]
         if len(sides) < 2:
-            raise ConfigError("these runs differ in their seed alone; leave out --average-seeds")
+            raise ConfigError(
+                "these runs differ in their seed alone; leave out average_seeds (--average-seeds)"
+            )
         names_of_runs = [names_of_runs[side[0]] for side in sides]
         seeds = [len(side) for side in sides]
         spreads = [_spread([found[place] for place in side]) for side in sides]
