@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+import os
+import sys
 import threading
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from ltocf.service.lists import MOST_ENTRIES, MOST_REASONS, refuse_too_much
 from ltocf.service.problems import Busy, Problem
 from ltocf.service.wire.test_client import ask
-from ltocf.service.work.slices import SliceQueue
+from ltocf.service.work.slices import NICER, SliceQueue
 
 
 @pytest.fixture
@@ -31,6 +33,16 @@ def test_what_one_request_may_ask_for_is_bounded():
     with pytest.raises(Problem, match=r"64 lists of 1000 are more than 5,000 items with reasons"):
         refuse_too_much(64, 1000, True)
     assert MOST_REASONS < MOST_ENTRIES
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+def test_large_requests_have_a_lower_priority_than_whatever_is_short(queue):
+    def slices():
+        yield
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    usual = os.getpriority(os.PRIO_PROCESS, os.getpid())
+    assert asyncio.run(queue(slices())) == min(usual + NICER, 19)
 
 
 @pytest.mark.parametrize("reasons", [False, True])
