@@ -137,7 +137,7 @@ class Arm:
             self.name, options, *judged, kept, judging_seconds,
             elapsed + seconds + judging_seconds, epochs,
         )  # fmt: skip
-        if not MODELS[self.name].solved():
+        if not quick and not MODELS[self.name].solved():
             self._keep(trial, model)
         if self._learn(trial, quick=quick):
             self._model, self._opinion = model, rating.opinion
@@ -161,11 +161,13 @@ class Arm:
             if MODELS[self.name].solved():
                 self._model = self._fitted(self.best.options, progress)[0]
             else:
-                self._model = self.trained(self.best)
+                trained, options = self.trained(self.best), self.best.options
+                self._model = with_other_histories(trained, self.graph, self.name, options)
         return self._model
 
     def trained(self, trial: Trial) -> Model:
-        """The model of a trial, trained on train. A resumed search reads it from its file."""
+        """The model of a trial, trained on train, perhaps with another recency. A resumed search
+        reads it from its file."""
         if trial.fit_key not in self._trained:
             model = build_model(self.graph, self.name, trial.options)
             model.restore_(load_file(self._file(trial)))
